@@ -229,7 +229,7 @@
     </message>
     <message>
         <source>&amp;Evaluate…</source>
-        <translation>E&amp;valuieren…</translation>
+        <translation>Aus&amp;werten…</translation>
     </message>
     <message>
         <source>Runs the quantized model beside the floating-point model on held-out data</source>
@@ -265,7 +265,7 @@
     </message>
     <message>
         <source>Calibrate, score, search within the budget and evaluate: what is not done yet</source>
-        <translation>Kalibrieren, bewerten, im Budget suchen und evaluieren: was noch nicht getan ist</translation>
+        <translation>Kalibrieren, bewerten, im Budget suchen und auswerten: was noch nicht getan ist</translation>
     </message>
     <message>
         <source>De&amp;vice…</source>
@@ -289,7 +289,7 @@
     </message>
     <message>
         <source>Find any command, panel, layer, scheme, plan or word of the guide by its name</source>
-        <translation>Befehle, Ansichten, Schichten, Schemata, Pläne oder Kapitel der Anleitung nach Namen finden</translation>
+        <translation>Befehle, Ansichten, Schichten, Schemata, Pläne oder Wörter des Handbuchs nach Namen finden</translation>
     </message>
     <message>
         <source>Copy the Last Job as P&amp;ython</source>
@@ -345,7 +345,7 @@
     </message>
     <message>
         <source>User &amp;Guide</source>
-        <translation>&amp;Anleitung</translation>
+        <translation>&amp;Handbuch</translation>
     </message>
     <message>
         <source>Explanations of all panels and steps</source>
@@ -393,7 +393,7 @@
 Compute the sensitivity (F6) by weight error. Other metrics run the network, but {}.</source>
         <translation>Noch keine Bewertung.
 
-Berechnen Sie die Empfindlichkeit (F6) nach dem Gewichtsfehler. Andere Maße lassen das Netz laufen, aber {}.</translation>
+Die Empfindlichkeit (F6) nach dem Gewichtsfehler berechnen. Andere Maße lassen das Netz laufen, aber {}.</translation>
     </message>
     <message>
         <source>{} (new)</source>
@@ -461,7 +461,7 @@ Berechnen Sie die Empfindlichkeit (F6) nach dem Gewichtsfehler. Andere Maße las
     </message>
     <message>
         <source>Evaluate</source>
-        <translation>Evaluieren</translation>
+        <translation>Auswerten</translation>
     </message>
     <message>
         <source>A language model for llama.cpp</source>
@@ -697,11 +697,11 @@ Berechnen Sie die Empfindlichkeit (F6) nach dem Gewichtsfehler. Andere Maße las
     </message>
     <message>
         <source>Copy the plot that has the keyboard focus as a picture</source>
-        <translation>Das Bild mit dem Tastaturfokus als Grafik kopieren</translation>
+        <translation>Das Diagramm mit dem Tastaturfokus als Bild kopieren</translation>
     </message>
     <message>
         <source>Copy the table, heatmap or plot that has the keyboard focus as plain numbers</source>
-        <translation>Tabelle, Heatmap oder Bild mit dem Tastaturfokus als reine Zahlen kopieren</translation>
+        <translation>Tabelle, Heatmap oder Diagramm mit dem Tastaturfokus als reine Zahlen kopieren</translation>
     </message>
     <message>
         <source>Down: how the model stores weights. Across: how the plan stores them. Layers and bytes</source>
@@ -745,7 +745,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Go to the panel {}</source>
-        <translation>Zum Feld {} gehen</translation>
+        <translation>Zur Ansicht {} gehen</translation>
     </message>
     <message>
         <source>Measure memory and arithmetic in the same run as the kernels at several batch sizes</source>
@@ -761,7 +761,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Name for the current plan</source>
-        <translation>Name für den gegenwärtigen Plan</translation>
+        <translation>Name für den aktuellen Plan</translation>
     </message>
     <message>
         <source>New rule for: a name, model.layers.*.mlp.*, or re: and an expression</source>
@@ -841,7 +841,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Type a command, panel, layer, scheme, plan or word of the guide</source>
-        <translation>Befehl, Feld, Schicht, Schema, Plan oder Wort des Handbuchs eingeben</translation>
+        <translation>Befehl, Ansicht, Schicht, Schema, Plan oder Wort des Handbuchs eingeben</translation>
     </message>
     <message>
         <source>Use the smallest budget</source>
@@ -857,7 +857,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Zoom and pan all three plots together, in parts of each one's own width</source>
-        <translation>Alle drei Bilder gemeinsam zoomen und verschieben, in Teilen der Breite jedes einzelnen</translation>
+        <translation>Alle drei Diagramme gemeinsam zoomen und verschieben, in Teilen der Breite jedes einzelnen</translation>
     </message>
     <message>
         <source>Open a model</source>
@@ -929,7 +929,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory</source>
-        <translation>Führt die Datei des Plans in der Laufzeit aus, für die sie ist: ihre Antworten neben der Evaluation, Tempo, Speicher</translation>
+        <translation>Führt die Datei des Plans in der Laufzeit aus, für die sie ist: ihre Antworten neben der Auswertung, Tempo, Speicher</translation>
     </message>
     <message>
         <source>The program that runs the exported file</source>
@@ -949,7 +949,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Tokens of each sample after which the whole distribution of the next one is compared</source>
-        <translation>Token jeder Stichprobe, nach denen die ganze Verteilung des nächsten verglichen wird</translation>
+        <translation>Token jedes Beispiels, nach denen die ganze Verteilung des nächsten verglichen wird</translation>
     </message>
     <message>
         <source>Threads of the runtime; 0: half the processors</source>
@@ -1149,7 +1149,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Minimise</source>
-        <translation>Minimiere</translation>
+        <translation>Minimieren</translation>
     </message>
     <message>
         <source>what to minimise: KL to the floating-point model in nats, or cross-entropy to the data's labels</source>
@@ -1173,7 +1173,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Times the kernels that serve the plan's schemes beside the floating-point ones, on this machine.</source>
-        <translation>Misst auf dieser Maschine die Zeiten der Kernel für die Schemata des Plans neben denen der Gleitkommakernel.</translation>
+        <translation>Misst auf diesem Rechner die Zeiten der Kernel für die Schemata des Plans neben denen der Gleitkommakernel.</translation>
     </message>
     <message>
         <source>rows of the input</source>
@@ -1205,7 +1205,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>½ Σ g·a·D², or ½ E⟨∇, D⟩² where positions are correlated; D: rounding error, a and g: mean squares of inputs and output gradients (K-FAC, Martens &amp; Grosse 2015)</source>
-        <translation>½ Σ g·a·D², oder ½ E⟨∇, D⟩², wo Positionen zusammenhängen; D: Rundungsfehler, a und g: mittlere Quadrate von Eingängen und Ausgangsgradienten (K-FAC, Martens &amp; Grosse 2015)</translation>
+        <translation>½ Σ g·a·D², oder ½ E⟨∇, D⟩², wo Positionen zusammenhängen; D: Rundungsfehler, a und g: mittlere Quadrate von Eingaben und Ausgangsgradienten (K-FAC, Martens &amp; Grosse 2015)</translation>
     </message>
     <message>
         <source>Measured KL</source>
@@ -1217,7 +1217,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this weight rounded</source>
-        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Beispiele; p: Gleitkomma, q: mit diesem Gewicht gerundet</translation>
+        <translation>Mittel von Σ p·(ln p − ln q) über Token oder Beispiele; p: Gleitkomma, q: mit diesem Gewicht gerundet</translation>
     </message>
     <message>
         <source>Layer-output error</source>
@@ -1229,7 +1229,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Σ |D·x|² / Σ |W·x|²; D: rounding error, W: weight, x: the layer&apos;s inputs</source>
-        <translation>Σ |D·x|² / Σ |W·x|²; D: Rundungsfehler, W: Gewicht, x: Eingänge der Schicht</translation>
+        <translation>Σ |D·x|² / Σ |W·x|²; D: Rundungsfehler, W: Gewicht, x: Eingaben der Schicht</translation>
     </message>
     <message>
         <source>Weight error</source>
@@ -1253,7 +1253,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>½ mean(g)·mean(a)·Σ D²; a and g: mean squares of inputs and output gradients (Dong et al. 2020)</source>
-        <translation>½ Mittel(g)·Mittel(a)·Σ D²; a und g: mittlere Quadrate von Eingängen und Ausgangsgradienten (Dong et al. 2020)</translation>
+        <translation>½ Mittel(g)·Mittel(a)·Σ D²; a und g: mittlere Quadrate von Eingaben und Ausgangsgradienten (Dong et al. 2020)</translation>
     </message>
     <message>
         <source>Refined KL</source>
@@ -1277,7 +1277,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>½ mean of Σ g²·(q(x) − x)²; x: the layer&apos;s inputs, q: rounding, g: gradients there</source>
-        <translation>½ Mittel von Σ g²·(q(x) − x)²; x: Eingänge der Schicht, q: Rundung, g: Gradienten dort</translation>
+        <translation>½ Mittel von Σ g²·(q(x) − x)²; x: Eingaben der Schicht, q: Rundung, g: Gradienten dort</translation>
     </message>
     <message>
         <source>Measured KL of inputs</source>
@@ -1289,7 +1289,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this input rounded</source>
-        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Beispiele; p: Gleitkomma, q: mit diesem Eingang gerundet</translation>
+        <translation>Mittel von Σ p·(ln p − ln q) über Token oder Beispiele; p: Gleitkomma, q: mit dieser Eingabe gerundet</translation>
     </message>
     <message>
         <source>Predicted KL of the KV cache</source>
@@ -1301,7 +1301,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>½ mean of Σ g²·(q(x) − x)²; x: keys or values, q: rounding, g: gradients there</source>
-        <translation>½ Mittel von Σ g²·(q(x) − x)²; x: Schlüssel oder Werte, q: Rundung, g: Gradienten dort</translation>
+        <translation>½ Mittel von Σ g²·(q(x) − x)²; x: Keys oder Values, q: Rundung, g: Gradienten dort</translation>
     </message>
     <message>
         <source>Measured KL of the KV cache</source>
@@ -1313,7 +1313,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with these keys or values rounded</source>
-        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Beispiele; p: Gleitkomma, q: mit diesen Schlüsseln oder Werten gerundet</translation>
+        <translation>Mittel von Σ p·(ln p − ln q) über Token oder Beispiele; p: Gleitkomma, q: mit diesen Keys oder Values gerundet</translation>
     </message>
     <message>
         <source>Predicted distance</source>
@@ -1417,7 +1417,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>The next stage: click to start it</source>
-        <translation>Die nächste Stufe: klicken, um sie zu starten</translation>
+        <translation>Der nächste Schritt: klicken, um ihn zu starten</translation>
     </message>
     <message>
         <source>Nothing to undo</source>
@@ -1445,7 +1445,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Choose a target in the Plan panel first</source>
-        <translation>Zuerst im Feld Plan ein Ziel wählen</translation>
+        <translation>Zuerst in der Ansicht Plan ein Ziel wählen</translation>
     </message>
     <message>
         <source>Compute the sensitivity first</source>
@@ -1465,7 +1465,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Small multiples</source>
-        <translation>Kleine Bilder</translation>
+        <translation>Kleine Diagramme</translation>
     </message>
     <message>
         <source>The outliers</source>
@@ -1589,11 +1589,11 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{w} could not be written to {}: {w}; what was there before is untouched. Make room or choose another place, and try again</source>
-        <translation>{w}: Schreiben nach {} gelang nicht: {w}; was dort vorher stand, ist unverändert. Schaffen Sie Platz oder wählen Sie einen anderen Ort, und versuchen Sie es noch einmal</translation>
+        <translation>{w}: Schreiben nach {} gelang nicht: {w}; was dort vorher stand, ist unverändert. Platz schaffen oder einen anderen Ort wählen und es noch einmal versuchen</translation>
     </message>
     <message>
         <source>{w} could not be written to {}: {w}; what was there before is untouched. Choose another place, or correct that, and try again</source>
-        <translation>{w}: Schreiben nach {} gelang nicht: {w}; was dort vorher stand, ist unverändert. Wählen Sie einen anderen Ort oder beheben Sie das, und versuchen Sie es noch einmal</translation>
+        <translation>{w}: Schreiben nach {} gelang nicht: {w}; was dort vorher stand, ist unverändert. Einen anderen Ort wählen oder das beheben und es noch einmal versuchen</translation>
     </message>
     <message>
         <source>the disk is full ({} are free)</source>
@@ -1625,15 +1625,15 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{w} cannot be written to {}: the folder is read-only; choose another or allow it</source>
-        <translation>{w}: Schreiben nach {} geht nicht: der Ordner lässt sich nur lesen; wählen Sie einen anderen oder erlauben Sie es</translation>
+        <translation>{w}: Schreiben nach {} geht nicht: der Ordner lässt sich nur lesen; einen anderen wählen oder es erlauben</translation>
     </message>
     <message>
         <source>{w} cannot be written to {}: the file is read-only; choose another name or allow it</source>
-        <translation>{w}: Schreiben nach {} geht nicht: die Datei lässt sich nur lesen; wählen Sie einen anderen Namen oder erlauben Sie es</translation>
+        <translation>{w}: Schreiben nach {} geht nicht: die Datei lässt sich nur lesen; einen anderen Namen wählen oder es erlauben</translation>
     </message>
     <message>
         <source>{} is being written by {}; wait for it and try again</source>
-        <translation>{} wird von {} geschrieben; warten Sie darauf, und versuchen Sie es noch einmal</translation>
+        <translation>{} wird von {} geschrieben; darauf warten und es noch einmal versuchen</translation>
     </message>
     <message>
         <source>Choose the target {}</source>
@@ -1709,7 +1709,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Paint the keys and values of {w}</source>
-        <translation>Malen: Schlüssel und Werte von {w}</translation>
+        <translation>Malen: Keys und Values von {w}</translation>
     </message>
     <message>
         <source>Edit the plan as text</source>
@@ -1781,7 +1781,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Sum of the losses of all layers; lower is better. It includes {w}. {w} have no scores yet; score them to include them.</source>
-        <translation>Summe der Verluste aller Schichten; kleiner ist besser. Sie enthält {w}. {w} haben noch keine Werte; bewerten Sie sie, um sie einzubeziehen.</translation>
+        <translation>Summe der Verluste aller Schichten; kleiner ist besser. Sie enthält {w}. {w} haben noch keine Werte; sie bewerten, um sie einzubeziehen.</translation>
     </message>
     <message>
         <source>The rounded inputs of {w}</source>
@@ -1809,7 +1809,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>another window or program has changed {} since it was read; choose another name, or replace it</source>
-        <translation>ein anderes Fenster oder Programm hat {} geändert, seit die Datei gelesen wurde; wählen Sie einen anderen Namen, oder ersetzen Sie sie</translation>
+        <translation>ein anderes Fenster oder Programm hat {} geändert, seit die Datei gelesen wurde; einen anderen Namen wählen oder sie ersetzen</translation>
     </message>
     <message>
         <source>Another window or program has changed {} since it was opened here. Saving overwrites those changes; under another name, both are kept.</source>
@@ -1913,15 +1913,15 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>'{}' is not the address of a cluster; give that of a Dask scheduler, such as tcp://host:8786, or local:4 for four processes of this machine</source>
-        <translation>'{}' ist keine Adresse eines Rechnerverbunds; geben Sie die eines Dask-Schedulers an, etwa tcp://host:8786, oder local:4 für vier Prozesse dieses Rechners</translation>
+        <translation>'{}' ist keine Adresse eines Rechnerverbunds; die eines Dask-Schedulers angeben, etwa tcp://host:8786, oder local:4 für vier Prozesse dieses Rechners</translation>
     </message>
     <message>
         <source>'{}': give a number of processes from {n} to {n}, such as local:4</source>
-        <translation>'{}': geben Sie eine Zahl von Prozessen von {n} bis {n} an, etwa local:4</translation>
+        <translation>'{}': eine Zahl von Prozessen von {n} bis {n} angeben, etwa local:4</translation>
     </message>
     <message>
         <source>'{}' is not a size; write a number and a unit, such as 120MB, 2GB or 1.5GiB</source>
-        <translation>'{}' ist keine Größe; schreiben Sie eine Zahl und eine Einheit, etwa 120MB, 2GB oder 1.5GiB</translation>
+        <translation>'{}' ist keine Größe; eine Zahl und eine Einheit schreiben, etwa 120MB, 2GB oder 1.5GiB</translation>
     </message>
     <message>
         <source>Compute</source>
@@ -1949,7 +1949,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>&amp;Fill the Panels</source>
-        <translation>Felder &amp;füllen</translation>
+        <translation>Ansichten &amp;füllen</translation>
     </message>
     <message>
         <source>&amp;Done</source>
@@ -1961,7 +1961,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>&amp;Skip the Tour</source>
-        <translation>Tour ü&amp;berspringen</translation>
+        <translation>Rundgang ü&amp;berspringen</translation>
     </message>
     <message>
         <source>Colours of heatmaps</source>
@@ -2409,7 +2409,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>The outliers, or the channels in the region that is drawn in the plot</source>
-        <translation>Die Ausreißer oder die Kanäle im Bereich, der im Bild aufgezogen ist</translation>
+        <translation>Die Ausreißer oder die Kanäle im Bereich, der im Diagramm aufgezogen ist</translation>
     </message>
     <message>
         <source>Errors b&amp;y Channel</source>
@@ -2737,7 +2737,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>One layer, the selected layers laid over each other, a picture for each of them, or what a key-value cache would hold: the outputs of all layers that make keys and values</source>
-        <translation>Eine Schicht, die gewählten Schichten übereinander, ein Bild für jede oder was ein Key-Value-Cache enthielte: die Ausgaben aller Schichten, die Keys und Values bilden</translation>
+        <translation>Eine Schicht, die gewählten Schichten übereinander, ein Diagramm für jede oder was ein Key-Value-Cache enthielte: die Ausgaben aller Schichten, die Keys und Values bilden</translation>
     </message>
     <message>
         <source>&amp;Log</source>
@@ -2769,7 +2769,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Whose range the numbers are: dragging a line in a plot chooses it too</source>
-        <translation>Wessen Bereich die Zahlen sind: Ziehen einer Linie im Bild wählt ihn ebenfalls</translation>
+        <translation>Wessen Bereich die Zahlen sind: Ziehen einer Linie im Diagramm wählt ihn ebenfalls</translation>
     </message>
     <message>
         <source>Range method</source>
@@ -2829,7 +2829,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>queued, running, done, failed or cancelled</source>
-        <translation>wartend, laufend, fertig, fehlgeschlagen oder abgebrochen</translation>
+        <translation>wartet, läuft, erledigt, gescheitert oder abgebrochen</translation>
     </message>
     <message>
         <source>Progress</source>
@@ -3073,7 +3073,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Save the current plan in this session under that name</source>
-        <translation>Den gegenwärtigen Plan unter diesem Namen in der Sitzung speichern</translation>
+        <translation>Den aktuellen Plan unter diesem Namen in der Sitzung speichern</translation>
     </message>
     <message>
         <source>&amp;Use</source>
@@ -3081,7 +3081,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Make the selected plan the current one</source>
-        <translation>Den gewählten Plan zum gegenwärtigen machen</translation>
+        <translation>Den gewählten Plan zum aktuellen machen</translation>
     </message>
     <message>
         <source>&amp;Delete</source>
@@ -3565,7 +3565,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Ceilings of FP32 arithmetic and memory: measured on this machine, or from a data sheet</source>
-        <translation>Grenzen von FP32-Rechnung und Speicher: auf dieser Maschine gemessen oder aus einem Datenblatt</translation>
+        <translation>Grenzen von FP32-Rechnung und Speicher: auf diesem Rechner gemessen oder aus einem Datenblatt</translation>
     </message>
     <message>
         <source>Measure &amp;Ceilings</source>
@@ -3649,7 +3649,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>A short tour</source>
-        <translation>Eine kurze Tour</translation>
+        <translation>Ein kurzer Rundgang</translation>
     </message>
     <message>
         <source>About</source>
@@ -3669,7 +3669,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>the batch size is {n}; it must be at least 1</source>
-        <translation>die Stapelgröße ist {n}; sie muss mindestens 1 sein</translation>
+        <translation>die Batchgröße ist {n}; sie muss mindestens 1 sein</translation>
     </message>
     <message>
         <source>{n} samples were asked for; at least 1 is needed</source>
@@ -3677,7 +3677,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>the sequence length is {n} tokens, the model takes {w}</source>
-        <translation>das Fenster hat {n} Tokens, das Modell nimmt {w}</translation>
+        <translation>das Fenster hat {n} Token, das Modell nimmt {w}</translation>
     </message>
     <message>
         <source>exactly {n}</source>
@@ -3689,7 +3689,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{} holds {w}, the model takes token ids; give a text file or token windows</source>
-        <translation>{} enthält {w}, das Modell nimmt Token-Nummern; eine Textdatei oder Fenster von Tokens angeben</translation>
+        <translation>{} enthält {w}, das Modell nimmt Token-Nummern; eine Textdatei oder Fenster von Token angeben</translation>
     </message>
     <message>
         <source>{} holds images, the model takes sounds; give a folder or a table of sounds</source>
@@ -3697,15 +3697,15 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{} holds no sample; give a file with more data, or a smaller sequence length</source>
-        <translation>{} enthält keine Probe; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
+        <translation>{} enthält kein Beispiel; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
     </message>
     <message>
         <source>{} holds no sample for its calibration half; give a file with more data, or a smaller sequence length</source>
-        <translation>{} enthält keine Probe für die Hälfte zum Kalibrieren; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
+        <translation>{} enthält kein Beispiel für die Hälfte zum Kalibrieren; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
     </message>
     <message>
         <source>{} holds no sample for its evaluation half; give a file with more data, or a smaller sequence length</source>
-        <translation>{} enthält keine Probe für die Hälfte zum Bewerten; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
+        <translation>{} enthält kein Beispiel für die Hälfte zum Bewerten; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
     </message>
     <message>
         <source>{} holds NaN or infinite values; give finite inputs</source>
@@ -3749,7 +3749,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{} is text, but the model does not take token ids; give images or arrays</source>
-        <translation>{} ist Text, aber das Modell nimmt keine Token-Nummern; Bilder oder Felder von Zahlen angeben</translation>
+        <translation>{} ist Text, aber das Modell nimmt keine Token-Nummern; Bilder oder Arrays angeben</translation>
     </message>
     <message>
         <source>{} cannot be read as UTF-8 text: {}</source>
@@ -3761,11 +3761,11 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token windows (.npy)</source>
-        <translation>{} ist Text, aber das Modell hat keinen Tokenizer; tokenizer.json in seinen Ordner legen oder Fenster von Tokens (.npy) angeben</translation>
+        <translation>{} ist Text, aber das Modell hat keinen Tokenizer; tokenizer.json in seinen Ordner legen oder Fenster von Token (.npy) angeben</translation>
     </message>
     <message>
         <source>the stride is {n} tokens; windows of {n} allow {n} to {n}</source>
-        <translation>der Schritt ist {n} Tokens; Fenster von {n} erlauben {n} bis {n}</translation>
+        <translation>der Schritt ist {n} Token; Fenster von {n} erlauben {n} bis {n}</translation>
     </message>
     <message>
         <source>{}: there is no option {}; give {}</source>
@@ -3777,7 +3777,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>a text file, a table (.jsonl, .json, .csv, .parquet, .arrow, .feather), a .npy/.npz/.pt/.safetensors file of arrays, a folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*</source>
-        <translation>eine Textdatei, eine Tabelle (.jsonl, .json, .csv, .parquet, .arrow, .feather), eine Datei von Feldern (.npy/.npz/.pt/.safetensors), ein Ordner von Texten, von Tönen oder von Bildern in Ordnern ihrer Klassen, oder ein Ordner mit calibration.* und evaluation.*</translation>
+        <translation>eine Textdatei, eine Tabelle (.jsonl, .json, .csv, .parquet, .arrow, .feather), eine Datei von Arrays (.npy/.npz/.pt/.safetensors), ein Ordner von Texten, von Tönen oder von Bildern in Ordnern ihrer Klassen, oder ein Ordner mit calibration.* und evaluation.*</translation>
     </message>
     <message>
         <source>&amp;Logarithmic</source>
@@ -3953,7 +3953,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>several files were dropped; drop one</source>
-        <translation>mehrere Dateien wurden fallen gelassen; lassen Sie eine fallen</translation>
+        <translation>mehrere Dateien wurden abgelegt; nur eine ablegen</translation>
     </message>
     <message>
         <source>the program that it came from did not say which file it is; drop it again</source>
@@ -3961,7 +3961,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>it is not on this computer; save it first</source>
-        <translation>das liegt nicht auf diesem Rechner; speichern Sie es zuerst</translation>
+        <translation>das liegt nicht auf diesem Rechner; es zuerst speichern</translation>
     </message>
     <message>
         <source>KL to floating point</source>
@@ -4197,7 +4197,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{n} sample</source>
-        <translation>{n} Probe</translation>
+        <translation>{n} Beispiel</translation>
     </message>
     <message>
         <source>{n} samples</source>
@@ -4329,7 +4329,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>save a plan first, then mark what later edits change</source>
-        <translation>speichern Sie zuerst einen Plan; danach lässt sich markieren, was spätere Änderungen anders machen</translation>
+        <translation>zuerst einen Plan speichern; danach lässt sich markieren, was spätere Änderungen anders machen</translation>
     </message>
     <message>
         <source>{} everywhere</source>
@@ -4405,7 +4405,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Evaluate the plan (F8) to measure it.</source>
-        <translation>Den Plan evaluieren (F8), um ihn zu messen.</translation>
+        <translation>Den Plan auswerten (F8), um ihn zu messen.</translation>
     </message>
     <message>
         <source>Divergence of the quantized model's outputs from the floating-point model's: the mean over {w} of {}.</source>
@@ -4617,7 +4617,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Share of the floating-point model's objects (probability of at least a half) that the quantized model finds too, with the same label and boxes that overlap by half or more, in %; higher is better</source>
-        <translation>Anteil der Objekte des Gleitkomma-Modells (Wahrscheinlichkeit mindestens ein Halb), die auch das quantisierte Modell findet, mit derselben Klasse und Rahmen, die sich mindestens zur Hälfte decken, in %; höher ist besser</translation>
+        <translation>Anteil der Objekte des Gleitkommamodells (Wahrscheinlichkeit mindestens ein Halb), die auch das quantisierte Modell findet, mit derselben Klasse und Rahmen, die sich mindestens zur Hälfte decken, in %; größer ist besser</translation>
     </message>
     <message>
         <source>Perplexity</source>
@@ -4661,7 +4661,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per token or sample; 0 is equal, lower is better</source>
-        <translation>Kullback-Leibler-Divergenz der Antworten des quantisierten Modells von denen des Gleitkommamodells, in nats je Token oder Probe; 0 ist gleich, kleiner ist besser</translation>
+        <translation>Kullback-Leibler-Divergenz der Antworten des quantisierten Modells von denen des Gleitkommamodells, in nats je Token oder Beispiel; 0 ist gleich, kleiner ist besser</translation>
     </message>
     <message>
         <source>Share of tokens or samples for which both models give the same most likely answer, in %; higher is better</source>
@@ -4697,15 +4697,35 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Metric of the x axis</source>
-        <translation>Metrik der x-Achse</translation>
+        <translation>Maß der x-Achse</translation>
     </message>
     <message>
         <source>Metric of the y axis</source>
-        <translation>Metrik der y-Achse</translation>
+        <translation>Maß der y-Achse</translation>
     </message>
     <message>
         <source>rank agreement {n} over {w}</source>
         <translation>Rangübereinstimmung {n} über {w}</translation>
+    </message>
+    <message>
+        <source>lost in the damaged file: {}: {w}</source>
+        <translation>in der beschädigten Datei verloren: {}: {w}</translation>
+    </message>
+    <message>
+        <source>its values do not match their checksum</source>
+        <translation>die Werte passen nicht zu ihrer Prüfsumme</translation>
+    </message>
+    <message>
+        <source>its attributes do not match their checksum</source>
+        <translation>die Angaben passen nicht zu ihrer Prüfsumme</translation>
+    </message>
+    <message>
+        <source>Evaluation</source>
+        <translation>Auswertung</translation>
+    </message>
+    <message>
+        <source>its structure is broken</source>
+        <translation>der Aufbau ist zerstört</translation>
     </message>
     <message>
         <source>rank agreement {n} over {w}, {n} of them drawn</source>
@@ -4713,11 +4733,11 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>rank agreement {n} over {w}; ◆ evaluated plans</source>
-        <translation>Rangübereinstimmung {n} über {w}; ◆ evaluierte Pläne</translation>
+        <translation>Rangübereinstimmung {n} über {w}; ◆ ausgewertete Pläne</translation>
     </message>
     <message>
-        <source>rank agreement {} over {w}{w}</source>
-        <translation>Rangübereinstimmung {} über {w}{w}</translation>
+        <source>rank agreement {} over {w}{w}{w}</source>
+        <translation>Rangübereinstimmung {} über {w}{w}{w}</translation>
     </message>
     <message>
         <source>{w}; Enter uses it</source>
@@ -4801,7 +4821,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>farthest from the evaluation data: the output of {} by {n} standard deviations</source>
-        <translation>am weitesten von den Evaluationsdaten: die Ausgabe von {} um {n} Standardabweichungen</translation>
+        <translation>am weitesten von den Auswertungsdaten: die Ausgabe von {} um {n} Standardabweichungen</translation>
     </message>
     <message>
         <source>{n} samples for calibration</source>
@@ -4809,7 +4829,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{n} for evaluation</source>
-        <translation>{n} zum Evaluieren</translation>
+        <translation>{n} zum Auswerten</translation>
     </message>
     <message>
         <source>{} of the vocabulary was seen</source>
@@ -4817,7 +4837,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{} of the evaluation's tokens have an id that was seen</source>
-        <translation>{} der Token der Evaluation haben eine Nummer, die vorkam</translation>
+        <translation>{} der Token der Auswertung haben eine Nummer, die vorkam</translation>
     </message>
     <message>
         <source>{} of its samples have a length within those seen</source>
@@ -4921,7 +4941,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.</source>
-        <translation>Führt die Datei des Plans in der Laufzeit aus, für die sie ist: ihre Antworten neben der Evaluation, Tempo, Speicher.</translation>
+        <translation>Führt die Datei des Plans in der Laufzeit aus, für die sie ist: ihre Antworten neben der Auswertung, Tempo, Speicher.</translation>
     </message>
     <message>
         <source>{}: {} quantizes no {w} layers</source>
@@ -5077,11 +5097,11 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Outputs of {} ({}): keys before their rotation by position, and values</source>
-        <translation>Ausgaben von {} ({}): Schlüssel vor ihrer Drehung nach der Position, und Werte</translation>
+        <translation>Ausgaben von {} ({}): Keys vor ihrer Drehung nach der Position, und Values</translation>
     </message>
     <message>
         <source>Outputs of {}: keys before rotation, and values</source>
-        <translation>Ausgaben von {}: Schlüssel vor der Drehung, und Werte</translation>
+        <translation>Ausgaben von {}: Keys vor der Drehung, und Values</translation>
     </message>
     <message>
         <source>Outputs of {}</source>
@@ -5097,7 +5117,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Keys and values</source>
-        <translation>Schlüssel und Werte</translation>
+        <translation>Keys und Values</translation>
     </message>
     <message>
         <source>Side by side</source>
@@ -5141,7 +5161,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>the rounded keys and values of {w}</source>
-        <translation>die gerundeten Schlüssel und Werte von {w}</translation>
+        <translation>die gerundeten Keys und Values von {w}</translation>
     </message>
     <message>
         <source>{w} (and {n} more)</source>
@@ -5217,15 +5237,15 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>this machine, not measured yet</source>
-        <translation>diese Maschine, noch nicht gemessen</translation>
+        <translation>dieser Rechner, noch nicht gemessen</translation>
     </message>
     <message>
         <source>Time the plan's kernels at several batch sizes, and the machine's own ceilings</source>
-        <translation>Die Kernel des Plans bei mehreren Batchgrößen messen, und die Grenzen der Maschine</translation>
+        <translation>Die Kernel des Plans bei mehreren Batchgrößen messen, und die Grenzen des Rechners</translation>
     </message>
     <message>
         <source>Measure Ceilings draws how fast this machine's memory and arithmetic let a kernel be</source>
-        <translation>Grenzen messen zeigt, wie schnell Speicher und Rechenwerk dieser Maschine einen Kernel sein lassen</translation>
+        <translation>Grenzen messen zeigt, wie schnell Speicher und Rechenwerk dieses Rechners einen Kernel sein lassen</translation>
     </message>
     <message>
         <source>From {} to {}: {}</source>
@@ -5253,7 +5273,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>no kernel of this machine serves {}: timed as {}</source>
-        <translation>kein Kernel dieser Maschine bedient {}: gemessen als {}</translation>
+        <translation>kein Kernel dieses Rechners bedient {}: gemessen als {}</translation>
     </message>
     <message>
         <source>{} (median; line: 10 % to 90 %). {w}</source>
@@ -5449,7 +5469,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Coarse plan: a loss of {n} nats is beyond what the second order predicts well: evaluate or audit the plan (range widened to {n} %, {n} %).</source>
-        <translation>Grober Plan: einen Verlust von {n} nats sagt die zweite Ordnung nicht gut voraus: den Plan evaluieren oder prüfen (Bereich erweitert auf {n} %, {n} %).</translation>
+        <translation>Grober Plan: einen Verlust von {n} nats sagt die zweite Ordnung nicht gut voraus: den Plan auswerten oder prüfen (Bereich erweitert auf {n} %, {n} %).</translation>
     </message>
     <message>
         <source>Coarse plan: the second order says {n}; plans of {n} to {n} bits, measured on {n} samples of the calibration, cost {n} times as much at this size, and the prediction counts that.</source>
@@ -5473,7 +5493,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>An embedding takes token ids, which are never rounded. Its rows are under Weights.</source>
-        <translation>Eine Einbettung bekommt Nummern von Tokens, die nie gerundet werden. Ihre Zeilen stehen unter Gewichte.</translation>
+        <translation>Eine Einbettung bekommt Nummern von Token, die nie gerundet werden. Ihre Zeilen stehen unter Gewichte.</translation>
     </message>
     <message>
         <source>The weights are still being read.</source>
@@ -5673,7 +5693,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>evaluating the same tokens</source>
-        <translation>Dieselben Tokens werden ausgewertet</translation>
+        <translation>Dieselben Token werden ausgewertet</translation>
     </message>
     <message>
         <source>gains measured</source>
@@ -5817,11 +5837,11 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>1 tied</source>
-        <translation>1 gebunden</translation>
+        <translation>1 gekoppelt</translation>
     </message>
     <message>
         <source>{n} tied</source>
-        <translation>{n} gebunden</translation>
+        <translation>{n} gekoppelt</translation>
     </message>
     <message>
         <source>{} parameters</source>
@@ -5865,7 +5885,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>the file holds weights only, not the network; open its Hugging Face folder, or a Python file with a factory function together with these weights</source>
-        <translation>die Datei enthält nur Gewichte, nicht das Netz; öffnen Sie ihren Hugging-Face-Ordner oder eine Python-Datei mit einer Funktion, die das Netz baut, zusammen mit diesen Gewichten</translation>
+        <translation>die Datei enthält nur Gewichte, nicht das Netz; ihren Hugging-Face-Ordner öffnen, oder eine Python-Datei mit einer Funktion, die das Netz baut, zusammen mit diesen Gewichten</translation>
     </message>
     <message>
         <source>The file holds weights only, not the network; open its Hugging Face folder, or a Python file with a factory function together with these weights.</source>
@@ -5921,7 +5941,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source> (tied)</source>
-        <translation> (gebunden)</translation>
+        <translation> (gekoppelt)</translation>
     </message>
     <message>
         <source> (must share)</source>
@@ -5965,7 +5985,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Engine {}</source>
-        <translation>Engine {}</translation>
+        <translation>Rechenprozess {}</translation>
     </message>
     <message>
         <source>Window {}</source>
@@ -5993,7 +6013,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>256 tokens, or as many as the model takes</source>
-        <translation>256 Tokens, oder so viele wie das Modell nimmt</translation>
+        <translation>256 Token, oder so viele wie das Modell nimmt</translation>
     </message>
     <message>
         <source>Repeatability</source>
@@ -6041,7 +6061,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>tokens of router {n} of {n} sent elsewhere, batch {n}</source>
-        <translation>Tokens von Router {n} von {n} anderswohin geschickt, Batch {n}</translation>
+        <translation>Token von Router {n} von {n} anderswohin geschickt, Batch {n}</translation>
     </message>
     <message>
         <source>best plans</source>
@@ -6125,7 +6145,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, select layers, then press F2 or use the Plan panel.</source>
-        <translation>Alle Blöcke und Schichten mit Schema, Histogramm der Gewichte, Größe und Verlust. Um das Zahlenformat zu ändern, Schichten auswählen und F2 drücken oder das Feld Plan benutzen.</translation>
+        <translation>Alle Blöcke und Schichten mit Schema, Histogramm der Gewichte, Größe und Verlust. Um das Zahlenformat zu ändern, Schichten auswählen und F2 drücken oder die Ansicht Plan benutzen.</translation>
     </message>
     <message>
         <source>Automatic: float32 on the CPU, the model's own elsewhere</source>
@@ -6133,7 +6153,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Evaluate (F8) compares the plan with the floating-point model and shows confidence intervals. Save with Ctrl+S and export with Ctrl+Shift+E. Ctrl+K lists all commands; F1 opens the guide.</source>
-        <translation>Evaluieren (F8) vergleicht den Plan mit dem Gleitkommamodell und zeigt Konfidenzintervalle. Strg+S speichert, Strg+Umschalt+E exportiert. Strg+K zeigt alle Befehle, F1 das Handbuch.</translation>
+        <translation>Auswerten (F8) vergleicht den Plan mit dem Gleitkommamodell und zeigt Konfidenzintervalle. Strg+S speichert, Strg+Umschalt+E exportiert. Strg+K zeigt alle Befehle, F1 das Handbuch.</translation>
     </message>
     <message>
         <source>Float state dict</source>
@@ -6185,7 +6205,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Size, bits per weight and predicted loss of the whole model. Search (F7) finds the best plan within a budget; a target limits it to the schemes that your runtime can run. You can undo every edit.</source>
-        <translation>Größe, Bits pro Gewicht und vorhergesagter Verlust des ganzen Modells. Suchen (F7) findet den besten Plan innerhalb eines Budgets; ein Ziel beschränkt ihn auf Schemata, die die Laufzeit ausführt. Jede Änderung lässt sich rückgängig machen.</translation>
+        <translation>Größe, Bits je Gewicht und vorhergesagter Verlust des ganzen Modells. Suchen (F7) findet den besten Plan innerhalb eines Budgets; ein Ziel beschränkt ihn auf Schemata, die die Laufzeit ausführt. Jede Änderung lässt sich rückgängig machen.</translation>
     </message>
     <message>
         <source>The best plans, from the smallest to the most accurate. Move the slider or click a point to use a plan.</source>
@@ -6201,7 +6221,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>a Python script that replays the plan: quantize, evaluate, write</source>
-        <translation>ein Python-Skript, das den Plan wiederholt: quantisieren, evaluieren, schreiben</translation>
+        <translation>ein Python-Skript, das den Plan wiederholt: quantisieren, auswerten, schreiben</translation>
     </message>
     <message>
         <source>a checkpoint of torchao's tensors that transformers loads</source>
@@ -6213,11 +6233,11 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>a folder that onnxruntime-genai generates text from, with a cache of keys and values</source>
-        <translation>ein Ordner, mit dem onnxruntime-genai Text erzeugt, mit einem Cache von Schlüsseln und Werten</translation>
+        <translation>ein Ordner, mit dem onnxruntime-genai Text erzeugt, mit einem Cache von Keys und Values</translation>
     </message>
     <message>
         <source>a folder that transformers loads, with the evaluated values in float32</source>
-        <translation>ein Ordner, den transformers lädt, mit den evaluierten Werten in float32</translation>
+        <translation>ein Ordner, den transformers lädt, mit den ausgewerteten Werten in float32</translation>
     </message>
     <message>
         <source>a graph for ONNX Runtime, OpenVINO and TensorRT, with the plan's own codes</source>
@@ -6233,7 +6253,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>llama.cpp importance matrix</source>
-        <translation>Wichtigkeitsmatrix von llama.cpp</translation>
+        <translation>Importance-Matrix von llama.cpp</translation>
     </message>
     <message>
         <source>llama.cpp tensor types</source>
@@ -6321,7 +6341,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>the engine starts again for the next one; nothing is lost</source>
-        <translation>die Engine startet für den nächsten neu; nichts geht verloren</translation>
+        <translation>der Rechenprozess startet für den nächsten neu; nichts geht verloren</translation>
     </message>
     <message>
         <source>lost in part or whole: {}; Jobs lists why</source>
@@ -6329,7 +6349,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>the engine is running again; nothing is lost</source>
-        <translation>die Engine läuft wieder; nichts ist verloren</translation>
+        <translation>der Rechenprozess läuft wieder; nichts ist verloren</translation>
     </message>
     <message>
         <source>checking the prediction by a few measurements</source>
@@ -6341,7 +6361,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Cosine of the angle between both models' outputs; 1 is equal, higher is better</source>
-        <translation>Kosinus des Winkels zwischen den Ausgaben beider Modelle; 1 ist gleich, höher ist besser</translation>
+        <translation>Kosinus des Winkels zwischen den Ausgaben beider Modelle; 1 ist gleich, größer ist besser</translation>
     </message>
     <message>
         <source>Cosine similarity</source>
@@ -6353,11 +6373,11 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Half the squared distance of both models' outputs, which is what the predicted loss predicts where they are not logits; 0 is equal, lower is better</source>
-        <translation>Der halbe quadratische Abstand der Ausgaben beider Modelle, den der vorhergesagte Verlust dort vorhersagt, wo sie keine Logits sind; 0 ist gleich, niedriger ist besser</translation>
+        <translation>Der halbe quadratische Abstand der Ausgaben beider Modelle, den der vorhergesagte Verlust dort vorhersagt, wo sie keine Logits sind; 0 ist gleich, kleiner ist besser</translation>
     </message>
     <message>
         <source>Intersection over union of the predicted and the labelled pixels of each class, over all images, mean over the classes that occur, in %; higher is better</source>
-        <translation>Schnittmenge durch Vereinigung der vorhergesagten und der markierten Pixel jeder Klasse, über alle Bilder, im Mittel der vorkommenden Klassen, in %; höher ist besser</translation>
+        <translation>Schnittmenge durch Vereinigung der vorhergesagten und der markierten Pixel jeder Klasse, über alle Bilder, im Mittel der vorkommenden Klassen, in %; größer ist besser</translation>
     </message>
     <message>
         <source>Mean IoU</source>
@@ -6365,15 +6385,15 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Rank correlation of the cosine between the two texts of a pair (or of a regressor's number) with the score in the data, as STS-B is quoted; 1 is the same order, higher is better</source>
-        <translation>Rangkorrelation des Kosinus zwischen den beiden Texten eines Paars (oder der Zahl einer Regression) mit dem Wert in den Daten, wie STS-B angegeben wird; 1 ist dieselbe Reihenfolge, höher ist besser</translation>
+        <translation>Rangkorrelation des Kosinus zwischen den beiden Texten eines Paars (oder der Zahl einer Regression) mit dem Wert in den Daten, wie STS-B angegeben wird; 1 ist dieselbe Reihenfolge, größer ist besser</translation>
     </message>
     <message>
         <source>Share of samples, or of labelled tokens, whose label is the model's most likely answer, in %; higher is better</source>
-        <translation>Anteil der Beispiele, deren Label die wahrscheinlichste Antwort des Modells ist, in %; höher ist besser</translation>
+        <translation>Anteil der Beispiele, deren Label die wahrscheinlichste Antwort des Modells ist, in %; größer ist besser</translation>
     </message>
     <message>
         <source>Share of samples whose label is among the five most likely classes, in %; higher is better</source>
-        <translation>Anteil der Beispiele, deren Label unter den fünf wahrscheinlichsten Klassen ist, in %; höher ist besser</translation>
+        <translation>Anteil der Beispiele, deren Label unter den fünf wahrscheinlichsten Klassen ist, in %; größer ist besser</translation>
     </message>
     <message>
         <source>Spearman correlation</source>
@@ -6381,7 +6401,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Squared distance of both models' outputs over the squared size of the floating-point model's; no unit, lower is better</source>
-        <translation>Quadratischer Abstand der Ausgaben beider Modelle durch die quadratische Größe derer des Gleitkommamodells; ohne Einheit, niedriger ist besser</translation>
+        <translation>Quadratischer Abstand der Ausgaben beider Modelle durch die quadratische Größe derer des Gleitkommamodells; ohne Einheit, kleiner ist besser</translation>
     </message>
     <message>
         <source>Top-1 accuracy</source>
@@ -6397,7 +6417,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Words that are wrong, missing or too many, over the words of the transcripts, in %; lower is better</source>
-        <translation>Wörter, die falsch sind, fehlen oder zu viel sind, durch die Wörter der Transkripte, in %; niedriger ist besser</translation>
+        <translation>Wörter, die falsch sind, fehlen oder zu viel sind, durch die Wörter der Transkripte, in %; kleiner ist besser</translation>
     </message>
     <message>
         <source>half squared distance</source>
@@ -6465,11 +6485,11 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Devices: asking the engine…</source>
-        <translation>Geräte: die Engine wird gefragt…</translation>
+        <translation>Geräte: der Rechenprozess wird gefragt …</translation>
     </message>
     <message>
         <source>Devices: the engine did not answer</source>
-        <translation>Geräte: die Engine hat nicht geantwortet</translation>
+        <translation>Geräte: der Rechenprozess hat nicht geantwortet</translation>
     </message>
     <message>
         <source>Drawing the report</source>
@@ -6489,7 +6509,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>2,048 tokens, or 256 where the model takes fewer</source>
-        <translation>2.048 Tokens, oder 256, wo das Modell weniger nimmt</translation>
+        <translation>2.048 Token, oder 256, wo das Modell weniger nimmt</translation>
     </message>
     <message>
         <source>How long it takes</source>
@@ -6533,7 +6553,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>The inputs of {} are rounded within a range that calibration finds; calibrate first, or change the plan (F5)</source>
-        <translation>Die Eingänge von {} werden in einem Bereich gerundet, den die Kalibrierung findet; zuerst kalibrieren oder den Plan ändern (F5)</translation>
+        <translation>Die Eingaben von {} werden in einem Bereich gerundet, den die Kalibrierung findet; zuerst kalibrieren oder den Plan ändern (F5)</translation>
     </message>
     <message>
         <source>The model has not been calibrated; calibrate first (F5)</source>
@@ -6593,7 +6613,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>nothing of that kind is visible; go to a panel that has one</source>
-        <translation>nichts dieser Art ist sichtbar; zu einem Feld gehen, das es hat</translation>
+        <translation>nichts dieser Art ist sichtbar; zu einer Ansicht gehen, die es hat</translation>
     </message>
     <message>
         <source>Fold norms</source>
@@ -6884,16 +6904,16 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{w} gegenüber {} überall</translation>
     </message>
     <message>
-        <source>Portable pictures (*.png);;Drawings (*.svg)</source>
-        <translation>Portable Bilder (*.png);;Zeichnungen (*.svg)</translation>
+        <source>PNG pictures (*.png);;SVG drawings (*.svg)</source>
+        <translation>PNG-Bilder (*.png);;SVG-Zeichnungen (*.svg)</translation>
     </message>
     <message>
-        <source>Portable pictures (*.png)</source>
-        <translation>Portable Bilder (*.png)</translation>
+        <source>PNG pictures (*.png)</source>
+        <translation>PNG-Bilder (*.png)</translation>
     </message>
     <message>
-        <source>Drawings (*.svg)</source>
-        <translation>Zeichnungen (*.svg)</translation>
+        <source>SVG drawings (*.svg)</source>
+        <translation>SVG-Zeichnungen (*.svg)</translation>
     </message>
     <message>
         <source>inputs</source>
@@ -6969,15 +6989,15 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>The plan that was evaluated in this session</source>
-        <translation>Der Plan, der in dieser Sitzung evaluiert wurde</translation>
+        <translation>Der Plan, der in dieser Sitzung ausgewertet wurde</translation>
     </message>
     <message>
         <source>The plan that was evaluated in the other session</source>
-        <translation>Der Plan, der in der anderen Sitzung evaluiert wurde</translation>
+        <translation>Der Plan, der in der anderen Sitzung ausgewertet wurde</translation>
     </message>
     <message>
         <source>The session's plan as it was evaluated last; where it was not, the plan that was evaluated last</source>
-        <translation>Der Plan der Sitzung, wie er zuletzt evaluiert wurde; sonst der Plan, der zuletzt evaluiert wurde</translation>
+        <translation>Der Plan der Sitzung, wie er zuletzt ausgewertet wurde; sonst der Plan, der zuletzt ausgewertet wurde</translation>
     </message>
     <message>
         <source>tokens/s</source>
@@ -7029,7 +7049,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Drop one file or folder of this computer</source>
-        <translation>Legen Sie eine Datei oder einen Ordner dieses Rechners ab</translation>
+        <translation>Eine Datei oder einen Ordner dieses Rechners ablegen</translation>
     </message>
     <message>
         <source>Drop to calibrate on {}</source>
@@ -7061,7 +7081,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>Choose another name</source>
-        <translation>Wählen Sie einen anderen Namen</translation>
+        <translation>Einen anderen Namen wählen</translation>
     </message>
     <message>
         <source>the workbench itself gives the name {}</source>
@@ -7129,11 +7149,11 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>{}: {} is left out, as the model takes no such array</source>
-        <translation>{}: {} wird nicht gelesen, da das Modell kein solches Feld nimmt</translation>
+        <translation>{}: {} wird nicht gelesen, da das Modell kein solches Array nimmt</translation>
     </message>
     <message>
         <source>{}: {} are left out, as the model takes no such array</source>
-        <translation>{}: {} werden nicht gelesen, da das Modell keine solchen Felder nimmt</translation>
+        <translation>{}: {} werden nicht gelesen, da das Modell keine solchen Arrays nimmt</translation>
     </message>
     <message>
         <source>{}: the first {n} characters of 1 of {n} rows are read</source>
@@ -7375,7 +7395,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the current plan has schemes that were not timed</source>
-        <translation>der jetzige Plan hat Schemata, die nicht gemessen wurden</translation>
+        <translation>der aktuelle Plan hat Schemata, die nicht gemessen wurden</translation>
     </message>
     <message>
         <source>its own rounding of inputs counts in the choice</source>
@@ -7515,7 +7535,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>an importance matrix has no gradients: rtn-weighted and the metric output_error work with it alone; a predicted loss, GPTQ and ranges of inputs need data</source>
-        <translation>eine Wichtigkeitsmatrix hat keine Gradienten: allein mit ihr gehen rtn-weighted und das Maß output_error; ein vorhergesagter Verlust, GPTQ und Bereiche von Eingaben brauchen Daten</translation>
+        <translation>eine Importance-Matrix hat keine Gradienten: allein mit ihr gehen rtn-weighted und das Maß output_error; ein vorhergesagter Verlust, GPTQ und Bereiche von Eingaben brauchen Daten</translation>
     </message>
     <message>
         <source>The engine process does not start</source>
@@ -7563,7 +7583,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>Of the best plan; what the target&apos;s own rounding of inputs adds counts where it is known</source>
-        <translation>Des besten Plans; was das Ziel durch sein eigenes Runden der Eingänge hinzufügt, zählt, wo es bekannt ist</translation>
+        <translation>Des besten Plans; was das Ziel durch sein eigenes Runden der Eingaben hinzufügt, zählt, wo es bekannt ist</translation>
     </message>
     <message>
         <source>Over the layers that the target quantizes</source>
@@ -7639,7 +7659,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the files store keys and values as {}; a plan rounds them token by token, so they are left as computed</source>
-        <translation>die Dateien speichern Schlüssel und Werte als {}; ein Plan rundet sie Token für Token, deshalb bleiben sie, wie sie berechnet werden</translation>
+        <translation>die Dateien speichern Keys und Values als {}; ein Plan rundet sie Token für Token, deshalb bleiben sie, wie sie berechnet werden</translation>
     </message>
     <message>
         <source>{} holds {} in FP8 with scales beside it, and matrices with weight_scale(_inv) are read; save it with one matrix for each expert</source>
@@ -8563,7 +8583,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the session has no evaluation of the plan {} on the data {}; evaluate first</source>
-        <translation>die Sitzung hat keine Auswertung des Plans {} mit den Daten {}; zuerst evaluieren</translation>
+        <translation>die Sitzung hat keine Auswertung des Plans {} mit den Daten {}; zuerst auswerten</translation>
     </message>
     <message>
         <source>{} ran on {}, {} on other samples ({}); evaluate both on the same data to compare them sample by sample</source>
@@ -8571,11 +8591,11 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} holds no token windows; the runtimes read tokens: give a text or token windows</source>
-        <translation>{} enthält keine Token-Fenster; die Laufzeiten lesen Tokens: einen Text oder Token-Fenster angeben</translation>
+        <translation>{} enthält keine Token-Fenster; die Laufzeiten lesen Token: einen Text oder Token-Fenster angeben</translation>
     </message>
     <message>
         <source>the samples of {} have {} tokens; at least 3 are needed</source>
-        <translation>die Beispiele von {} haben {} Tokens; mindestens 3 sind nötig</translation>
+        <translation>die Beispiele von {} haben {} Token; mindestens 3 sind nötig</translation>
     </message>
     <message>
         <source>{}: the device ran out of memory, and fewer samples at once are not possible ({}); use shorter samples (--window), the model in its own dtype (--dtype stored), another device, or the CPU (--device cpu)</source>
@@ -8799,11 +8819,11 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} of {} experts of {} saw fewer than {} tokens, one for each of their inputs (expert {} saw {}); calibrate on more samples</source>
-        <translation>{} von {} Experten von {} sahen weniger als {} Tokens, eines je Eingang (Experte {} sah {}); mit mehr Beispielen kalibrieren</translation>
+        <translation>{} von {} Experten von {} sahen weniger als {} Token, eines je Eingang (Experte {} sah {}); mit mehr Beispielen kalibrieren</translation>
     </message>
     <message>
         <source>{} of {} experts of {} saw fewer than {} tokens, one for each of their inputs (expert {} saw {}); calibrate on more samples, or let all experts see all tokens (--all-experts)</source>
-        <translation>{} von {} Experten von {} sahen weniger als {} Tokens, eines je Eingang (Experte {} sah {}); mit mehr Beispielen kalibrieren oder alle Experten alle Tokens sehen lassen (--all-experts)</translation>
+        <translation>{} von {} Experten von {} sahen weniger als {} Token, eines je Eingang (Experte {} sah {}); mit mehr Beispielen kalibrieren oder alle Experten alle Token sehen lassen (--all-experts)</translation>
     </message>
     <message>
         <source>Arrow keys move the cell, Enter assigns its scheme, Control and wheel zoom</source>
@@ -8871,7 +8891,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>Evaluate a plan first (F8)</source>
-        <translation>Zuerst einen Plan evaluieren (F8)</translation>
+        <translation>Zuerst einen Plan auswerten (F8)</translation>
     </message>
     <message>
         <source>Choose two different evaluations.</source>
@@ -8903,7 +8923,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>of the evaluation&apos;s tokens have an id that was seen</source>
-        <translation>der Tokens der Evaluation haben eine gesehene Nummer</translation>
+        <translation>der Token der Auswertung haben eine gesehene Nummer</translation>
     </message>
     <message>
         <source>of its labels</source>
@@ -8915,7 +8935,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{w} for calibration, {n} for evaluation</source>
-        <translation>{w} zur Kalibrierung, {n} zur Evaluation</translation>
+        <translation>{w} zur Kalibrierung, {n} zur Auswertung</translation>
     </message>
     <message>
         <source>Shares of the predicted loss under {}</source>
@@ -9159,7 +9179,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the plan stores keys and values in {}</source>
-        <translation>der Plan speichert Schlüssel und Werte in {}</translation>
+        <translation>der Plan speichert Keys und Values in {}</translation>
     </message>
     <message>
         <source>compressed-tensors has one scheme for all</source>
@@ -9471,7 +9491,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} keeps more than keys and values between tokens</source>
-        <translation>{} behält zwischen Token mehr als Schlüssel und Werte</translation>
+        <translation>{} behält zwischen Token mehr als Keys und Values</translation>
     </message>
     <message>
         <source>accuracy is 0 to 4, not {}</source>
@@ -9699,7 +9719,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>job {} cannot be tried again: only failed and cancelled jobs can</source>
-        <translation>der Auftrag {} kann nicht wiederholt werden: nur fehlgeschlagene und abgebrochene können es</translation>
+        <translation>der Auftrag {} kann nicht wiederholt werden: nur gescheiterte und abgebrochene können es</translation>
     </message>
     <message>
         <source>this window cannot run jobs</source>
@@ -9739,7 +9759,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>its tasks need a metric that is a mean over documents, as acc</source>
-        <translation>die Aufgaben brauchen eine Metrik, die ein Mittel über Dokumente ist, wie acc</translation>
+        <translation>die Aufgaben brauchen ein Maß, das ein Mittel über Dokumente ist, wie acc</translation>
     </message>
     <message>
         <source>the task {} gives no result</source>
@@ -9783,7 +9803,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} and {} are different metrics</source>
-        <translation>{} und {} sind verschiedene Metriken</translation>
+        <translation>{} und {} sind verschiedene Maße</translation>
     </message>
     <message>
         <source>the second moments of {} take {}, and {} of memory and disk are free</source>
@@ -9803,7 +9823,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>taking a metric from {} runs it as a Python program</source>
-        <translation>eine Metrik aus {} zu nehmen, führt sie als Python-Programm aus</translation>
+        <translation>ein Maß aus {} zu nehmen, führt es als Python-Programm aus</translation>
     </message>
     <message>
         <source>{} has no function {}</source>
@@ -9815,7 +9835,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>a metric called {} is computed already</source>
-        <translation>eine Metrik namens {} wird schon berechnet</translation>
+        <translation>ein Maß namens {} wird schon berechnet</translation>
     </message>
     <message>
         <source>give the function another name</source>
@@ -9823,7 +9843,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the metric {} returned the shape {} for {} samples</source>
-        <translation>die Metrik {} gab die Form {} für {} Beispiele zurück</translation>
+        <translation>das Maß {} gab die Form {} für {} Beispiele zurück</translation>
     </message>
     <message>
         <source>it has to return one number for each sample</source>
@@ -9831,7 +9851,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the metric {} failed</source>
-        <translation>die Metrik {} schlug fehl</translation>
+        <translation>das Maß {} schlug fehl</translation>
     </message>
     <message>
         <source>{} is in an order of bytes of one kind of GPU</source>
@@ -10647,7 +10667,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} returned an output of shape {} for a batch of {}</source>
-        <translation>{} gab eine Ausgabe der Form {} für einen Stapel von {} zurück</translation>
+        <translation>{} gab eine Ausgabe der Form {} für einen Batch von {} zurück</translation>
     </message>
     <message>
         <source>expected one row for each sample, samples x ...: let the model return {}</source>
@@ -11695,7 +11715,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} has no decoder layer that makes keys or values alone (k_proj, v_proj, key, value){}</source>
-        <translation>{} hat keine Decoderschicht, die nur Schlüssel oder Werte macht (k_proj, v_proj, key, value){}</translation>
+        <translation>{} hat keine Decoderschicht, die nur Keys oder Values macht (k_proj, v_proj, key, value){}</translation>
     </message>
     <message>
         <source>its cache stays as computed</source>
@@ -11727,11 +11747,11 @@ Auf {}.</translation>
     </message>
     <message>
         <source>there is no metric {}</source>
-        <translation>es gibt keine Metrik {}</translation>
+        <translation>es gibt kein Maß {}</translation>
     </message>
     <message>
         <source>the metrics are {}</source>
-        <translation>die Metriken sind {}</translation>
+        <translation>die Maße sind {}</translation>
     </message>
     <message>
         <source>hessian_trace needs the calibrated curvature, and the session holds none</source>
@@ -11759,7 +11779,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>calibrate with curvature first, or use the metric weight_error, which needs neither</source>
-        <translation>erst mit Krümmung kalibrieren, oder die Metrik weight_error verwenden, die beides nicht braucht</translation>
+        <translation>erst mit Krümmung kalibrieren, oder das Maß weight_error verwenden, das beides nicht braucht</translation>
     </message>
     <message>
         <source>the measured table to go on with was made with other data or options</source>
@@ -12043,7 +12063,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>decoder layers with a name of those that make keys and values (k_proj, v_proj, key, value)</source>
-        <translation>Decoderschichten mit Namen von solchen, die Schlüssel und Werte machen (k_proj, v_proj, key, value)</translation>
+        <translation>Decoderschichten mit Namen von solchen, die Keys und Values machen (k_proj, v_proj, key, value)</translation>
     </message>
     <message>
         <source>a KV cache in {} needs {w}, and no layer that is free to change is one</source>
@@ -12091,7 +12111,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} has no decoder layer that makes keys or values alone (k_proj, v_proj, key, value)</source>
-        <translation>{} hat keine Decoderschicht, die nur Schlüssel oder Werte macht (k_proj, v_proj, key, value)</translation>
+        <translation>{} hat keine Decoderschicht, die nur Keys oder Values macht (k_proj, v_proj, key, value)</translation>
     </message>
     <message>
         <source>the session {} is damaged</source>
@@ -12255,11 +12275,11 @@ Auf {}.</translation>
     </message>
     <message>
         <source>llama.cpp takes the long rotary factors for every text where its context has more than {} tokens, transformers for texts that have more</source>
-        <translation>llama.cpp nimmt die langen Faktoren der Rotary Embeddings für jeden Text, wenn sein Kontext mehr als {} Tokens hat, transformers für Texte, die mehr haben</translation>
+        <translation>llama.cpp nimmt die langen Faktoren der Rotary Embeddings für jeden Text, wenn sein Kontext mehr als {} Token hat, transformers für Texte, die mehr haben</translation>
     </message>
     <message>
         <source>{}, which {} names, is missing: it says how tokens are pooled; fetch it</source>
-        <translation>{}, das {} nennt, fehlt: dort steht, wie Tokens zusammengefasst werden; laden Sie die Datei</translation>
+        <translation>{}, das {} nennt, fehlt: dort steht, wie Token zusammengefasst werden; die Datei laden</translation>
     </message>
     <message>
         <source>positions begin in the row after pad_token_id ({}) of {}; it cannot be written as GGUF</source>

@@ -156,10 +156,20 @@ def test_a_repair_keeps_what_is_whole(tmp_path: Path, whole: bytes) -> None:
     session, lost = hdf5.repair_session(file, Session)
     full = full_session()
     assert "predicted_kl" in full.sensitivities and "predicted_kl" not in session.sensitivities
-    assert any("/sensitivity/predicted_kl/score" in line for line in lost)
+    assert "/sensitivity/predicted_kl/score: its values do not match their checksum" in lost
     assert identical(session.statistics, full.statistics) and identical(session.plans, full.plans)
     session.save(tmp_path / "repaired.qwb")
     assert identical(Session.load(tmp_path / "repaired.qwb").evaluations, full.evaluations)
+
+
+def test_losses_are_told_in_words_of_our_own(tmp_path: Path, whole: bytes) -> None:
+    file = tmp_path / "s.qwb"
+    with h5py.File.in_memory(whole[:-48]) as content:
+        place = h5py.h5o.get_info(content["sensitivity/predicted_kl/score"].id).addr
+    file.write_bytes(whole[:place] + bytes(64) + whole[place + 64 :])
+    _, lost = hdf5.repair_session(file, Session)
+    assert "/sensitivity/predicted_kl/score: its structure is broken" in lost
+    assert not any("synchronously" in line for line in lost)
 
 
 @pytest.mark.parametrize("sector", [0, 12])

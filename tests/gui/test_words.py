@@ -84,6 +84,20 @@ def test_the_catalogue_is_complete_and_its_mnemonics_are_unique() -> None:
         assert not [key for key, count in keys.items() if count > 1], (menu, keys)
 
 
+OTHER_WORDS = (
+    "evaluier", "Evaluation", "Engine", "Stapel", "Anleitung", "Tour ", "Metrik", "Maschine", "Stichprobe", "Feld Plan",
+    "fehlgeschlagen", "Gleitkomma-Modell", "Wichtigkeitsmatrix", "Schlüssel und Werte", "höher ist", "niedriger ist",
+    "gegenwärtig", " pro ", "{n} Probe",
+)  # fmt: skip
+"""What other words the same things have had: evaluations, the engine, batches, the guide, metrics, samples, panels."""
+
+
+def test_one_thing_has_one_german_word() -> None:
+    translations = {source: each for source, each in CATALOGUE.items() if any(word in each for word in OTHER_WORDS)}
+    assert translations == {}
+    assert not [each for each in CATALOGUE.values() if re.search(r"(?<!des )\bTokens\b", each)], "the plural is Token"
+
+
 def test_the_catalogue_has_the_pattern_of_every_text_that_is_put_together() -> None:
     known = {words.PLACE.sub("{}", source) for source in CATALOGUE}
     made = {text for text in of_sources()[1] if sum(map(str.isalpha, text)) > 2}
@@ -133,7 +147,7 @@ UNDOABLE = {
     "Sum of the losses of all layers; lower is better. It includes weights. The rounded inputs of 6 layers have no "
     "scores yet; score them to include them.":
         "Summe der Verluste aller Schichten; kleiner ist besser. Sie enthält Gewichte. Die gerundeten Eingaben von "
-        "6 Schichten haben noch keine Werte; bewerten Sie sie, um sie einzubeziehen.",
+        "6 Schichten haben noch keine Werte; sie bewerten, um sie einzubeziehen.",
     "134 plans; 1 layer locked; for ONNX Runtime": "134 Pläne; 1 Schicht gesperrt; für ONNX Runtime",
 }  # fmt: skip
 
@@ -231,7 +245,7 @@ def test_what_ended_and_what_it_took_is_said_in_german(german: None) -> None:
     assert MESSAGES[1].shown(ended) == "⚠ Fertig: “p” mit d auswerten: es dauerte 2 min"
     spent = Estimate(seconds=60, memory=10**9, took=90.0, peak=10**9, compiling=9.0)
     for outcome in (spent.outcome, replace(spent, compiling=0.0).outcome):
-        assert words.tr(f"Evaluate: {outcome}").startswith("Evaluieren: dauerte 2 min und brauchte 1 GB")
+        assert words.tr(f"Evaluate: {outcome}").startswith("Auswerten: dauerte 2 min und brauchte 1 GB")
 
 
 def test_what_results_say_is_said_in_german(german: None) -> None:

@@ -19,7 +19,7 @@ from workbench.gui.tables.copying import put, tabbed
 from workbench.gui.tables.files import raw_rows, save_csv
 
 TABLES = (QTableView, QTreeView)
-PICTURES = "Portable pictures (*.png);;Drawings (*.svg)"
+PICTURES = "PNG pictures (*.png);;SVG drawings (*.svg)"
 
 
 async def save_picture(command: Command) -> None:

@@ -67,7 +67,7 @@ class Answer(TypedDict, total=False):
 
 
 class Refused(Exception):
-    """What a session never holds."""
+    """What a session never holds, in words of our own."""
 
 
 def main() -> None:
@@ -184,7 +184,7 @@ class Reader:
         values = plain_attributes(item, () if self._repair else ("crc32",))
         stored = item.attrs["attributes_crc32"] if self._repair and "attributes_crc32" in item.attrs else None
         if stored is not None and int(stored) != attributes_checksum(values):
-            raise ValueError("its attributes do not match their checksum")
+            raise Refused("its attributes do not match their checksum")
         return values
 
     def _dataset(self, dataset: h5py.Dataset, place: str) -> Node:
@@ -229,7 +229,7 @@ class Reader:
     def _compare(self, attributes: Attributes, checksum: int) -> None:
         stored = attributes.get("crc32")
         if self._repair and stored is not None and stored[1] != checksum:
-            raise ValueError("its values do not match their checksum")
+            raise Refused("its values do not match their checksum")
 
     def _reserve(self, size: int, place: str) -> None:
         if self._written + size > self._settings["largest"]:
@@ -261,8 +261,10 @@ def attributes_checksum(values: Attributes) -> int:
 
 
 def _line(error: BaseException) -> str:
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    return (text.splitlines() or [type(error).__name__])[0][:200] or type(error).__name__
+    """Return a reason in our own words: HDF5's say how its objects are opened."""
+    if isinstance(error, MemoryError):
+        return "the memory ran out"
+    return str(error) if isinstance(error, Refused) else "its structure is broken"
 
 
 if __name__ == "__main__":
