@@ -721,7 +721,7 @@ Die Empfindlichkeit (F6) nach dem Gewichtsfehler berechnen. Andere Maße lassen 
 Audit a plan (Ctrl+Shift+F8) to see whether the losses of its layers add up.</source>
         <translation>Einen Plan auswerten (F8), um ihn neben dem Gleitkommamodell zu sehen.
 
-Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Schichten addieren.</translation>
+Einen Plan prüfen (Strg+Umschalt+F8), um zu sehen, ob sich die Verluste seiner Schichten addieren.</translation>
     </message>
     <message>
         <source>Evaluate…</source>
@@ -753,11 +753,11 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)</source>
-        <translation>Den Verlust in nats messen, wo die vorhergesagten Verluste das Schema offen lassen (Ctrl+F6)</translation>
+        <translation>Den Verlust in nats messen, wo die vorhergesagten Verluste das Schema offen lassen (Strg+F6)</translation>
     </message>
     <message>
         <source>Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)</source>
-        <translation>Messen, ob sich die Verluste der Schichten des Plans addieren (Ctrl+Shift+F8)</translation>
+        <translation>Messen, ob sich die Verluste der Schichten des Plans addieren (Strg+Umschalt+F8)</translation>
     </message>
     <message>
         <source>Name for the current plan</source>
@@ -1524,7 +1524,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>&amp;Ersetzen</translation>
     </message>
     <message>
-        <source>&amp;Run the file</source>
+        <source>&amp;Run the File</source>
         <translation>Die Datei &amp;ausführen</translation>
     </message>
     <message>
@@ -2940,15 +2940,15 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Ein Modell öffnen, um seine Schichten zu sehen.</translation>
     </message>
     <message>
-        <source>&amp;Select similar layers</source>
+        <source>&amp;Select Similar Layers</source>
         <translation>Ähnliche Schichten &amp;wählen</translation>
     </message>
     <message>
-        <source>&amp;Copy as a table	Ctrl+C</source>
-        <translation>Als Tabelle &amp;kopieren	Ctrl+C</translation>
+        <source>&amp;Copy as a Table	Ctrl+C</source>
+        <translation>Als Tabelle &amp;kopieren	Strg+C</translation>
     </message>
     <message>
-        <source>C&amp;opy more</source>
+        <source>C&amp;opy More</source>
         <translation>&amp;Mehr kopieren</translation>
     </message>
     <message>
@@ -3644,8 +3644,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Bild &amp;kopieren</translation>
     </message>
     <message>
-        <source>Copy the &amp;Data</source>
-        <translation>&amp;Daten kopieren</translation>
+        <source>Copy the &amp;Numbers</source>
+        <translation>&amp;Zahlen kopieren</translation>
     </message>
     <message>
         <source>A short tour</source>
@@ -3868,15 +3868,11 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Passende Befehle</translation>
     </message>
     <message>
-        <source>&amp;Keep in floating point</source>
-        <translation>In &amp;Gleitkomma behalten</translation>
-    </message>
-    <message>
-        <source>Model f&amp;older…</source>
+        <source>Model F&amp;older…</source>
         <translation>Modell&amp;ordner…</translation>
     </message>
     <message>
-        <source>Model &amp;file…</source>
+        <source>Model &amp;File…</source>
         <translation>Modell&amp;datei…</translation>
     </message>
     <message>
@@ -4724,6 +4720,18 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Auswertung</translation>
     </message>
     <message>
+        <source>&amp;Recover</source>
+        <translation>&amp;Wiederherstellen</translation>
+    </message>
+    <message>
+        <source>&amp;Later</source>
+        <translation>S&amp;päter</translation>
+    </message>
+    <message>
+        <source>Un&amp;lock</source>
+        <translation>&amp;Freigeben</translation>
+    </message>
+    <message>
         <source>its structure is broken</source>
         <translation>der Aufbau ist zerstört</translation>
     </message>
@@ -5334,6 +5342,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>{}; send it to whoever can help</source>
         <translation>{}; an jemanden schicken, der helfen kann</translation>
+    </message>
+    <message>
+        <source>“{}” can be read in two ways: use a decimal comma and no separator of thousands, for example 4,5</source>
+        <translation>„{}“ lässt sich auf zwei Arten lesen: ein Dezimalkomma und keine Tausendertrennung verwenden, zum Beispiel 4,5</translation>
     </message>
     <message>
         <source>“{}” has a comma: use a decimal point and no separator of thousands, for example 4.5</source>
@@ -9106,7 +9118,7 @@ Auf {}.</translation>
         <translation>die bisherigen Ergebnisse bleiben</translation>
     </message>
     <message>
-        <source>&amp;Lock against searches</source>
+        <source>&amp;Lock Against Searches</source>
         <translation>Gegen Suchen &amp;sperren</translation>
     </message>
     <message>

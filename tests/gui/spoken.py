@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -68,11 +69,17 @@ def of_sources() -> tuple[set[str], list[str]]:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         known = dict(_constants(tree))
         classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        texts |= {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant) and _has_key(each.value)}
         texts |= {text for made_in in classes for text in (*_axes(made_in), *_titles(made_in))}
         for name, call in _calls(tree):
             for node in _arguments(name, call):
                 _collect(node, known, texts, made)
     return texts, made
+
+
+def _has_key(value: object) -> bool:
+    """Return whether a constant is a text with a key of its own, wherever it is shown."""
+    return isinstance(value, str) and re.search(r"&[A-Za-z](?!\w*;)", value) is not None and "<" not in value
 
 
 def of_jobs() -> set[str]:

@@ -73,7 +73,7 @@ def test_every_plot_gives_its_numbers(live: Callable[..., None]) -> None:
                 if rows:
                     received.add(type(plot).__name__)
                 titles = [action.text().replace("&", "") for action in plot.context_menu().actions()]
-                assert titles.count("Copy the Data") == 1
+                assert titles.count("Copy the Numbers") == 1
         assert {"Histogram", "FrontPlot", "Comparison", "KernelTimes"} <= received, received
 
     live(story)

@@ -393,7 +393,7 @@ def test_every_curve_has_a_name_where_there_are_several(live: Callable[..., None
         assert plot._legend == ["0.self_attn.q_proj", "0.self_attn.k_proj", "0.self_attn.v_proj"]
         assert [mark.text for mark in plot._marks if mark.right] == plot._legend
         assert [action.text() for action in plot.context_menu().actions()] == [
-            "Show &All", "&Logarithmic", "&Copy the Picture", "Copy the &Data", "&Zoom to the Range",
+            "Show &All", "&Logarithmic", "&Copy the Picture", "Copy the &Numbers", "&Zoom to the Range",
         ]  # fmt: skip
 
     live(story)

@@ -42,7 +42,7 @@ CATALOGUE = catalogue()
 NAMES = re.compile(
     r"(?<=ist nicht bekannt: ).*|(?<=möglich sind ).*|(?<=müssen ).*(?= sein)|pip install.*|nearby: .*|'utf-8' codec.*|"
     r"(Cortex|Xeon|NVIDIA|Linux|TensorRT|torch dynamic).*|a processor|within .* per weight|\S*[\d._/-]\S*|"
-    r"\b(keep|gptq|MLX|GGUF blocks|Quantization Workbench|Details|Computer|Ctrl|Shift)\b"
+    r"\b(keep|gptq|MLX|GGUF blocks|Quantization Workbench|Details|Computer)\b"
 )
 """Layers, schemes, numbers, chips, plans as a search named them, what the engine says, Qt's own words."""
 
@@ -175,6 +175,11 @@ def test_sentences_behind_a_title_are_found_as_one_entry(german: None) -> None:
     assert len(both) > 20
     for source, text in both.items():
         assert words.tr(f"Undone: {source}") == f"Rückgängig gemacht: {text}"
+
+
+def test_keys_are_called_as_in_the_menus(german: None) -> None:
+    said = words.tr("this plan was exported\nClick to see it; Ctrl+Shift+E does it again")
+    assert said.endswith("Strg+Umschalt+E macht es noch einmal")
 
 
 def test_what_a_step_lacks_is_said_in_german(german: None) -> None:

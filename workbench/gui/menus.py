@@ -65,7 +65,7 @@ class Menus:
             action, reason = self.actions[spec.id], spec.why_not(now)
             action.setEnabled(reason is None)
             tip = tr(spec.tip) or plain(tr(spec.text))
-            keys = f" ({spec.shortcut})" if spec.shortcut else ""
+            keys = f" ({action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)})" if spec.shortcut else ""
             action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\n{tr('Not now: {}').format(tr(reason))}")
         for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
             title = tr(f"&{name.capitalize()}")

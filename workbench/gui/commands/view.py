@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QKeySequence
 from shiboken6 import isValid
 
 from workbench import log
@@ -21,6 +21,8 @@ from workbench.insight import quantities, schemes
 from workbench.insight.problem_report import write_report
 from workbench.steps.devices import DEVICES, DevicesOptions
 
+NATIVE = QKeySequence.SequenceFormat.NativeText
+
 
 def find_anything(command: Command) -> None:
     """Open the list of all that can be found by its name."""
@@ -32,7 +34,7 @@ def _entries(command: Command) -> list[Entry]:
     workspace, window = command.context.workspace, command.window
     state, session = workspace.state, workspace.state.session
     entries = [
-        Entry(title=title, run=action.trigger, keys=action.shortcut().toString(), tip=action.toolTip(),
+        Entry(title=title, run=action.trigger, keys=action.shortcut().toString(NATIVE), tip=action.toolTip(),
               why_not="" if action.isEnabled() else action.toolTip())
         for title, action in window.titled_actions()
     ]  # fmt: skip

@@ -276,11 +276,11 @@ class LayersPanel(Panel):
         )  # fmt: skip
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked
-        verb = "Un&lock" if locked else "&Lock against searches"
+        verb = "Un&lock" if locked else "&Lock Against Searches"
         menu.addAction(tr(verb), lambda: edits.lock(workspace, names, not locked))
-        menu.addAction(tr("&Select similar layers"), lambda: self.select_similar(names))
-        menu.addAction(tr("&Copy as a table\tCtrl+C"), self.copy)
-        add_copies(menu.addMenu(tr("C&opy more")), self.view, self.view.currentIndex())
+        menu.addAction(tr("&Select Similar Layers"), lambda: self.select_similar(names))
+        menu.addAction(tr("&Copy as a Table\tCtrl+C"), self.copy)
+        add_copies(menu.addMenu(tr("C&opy More")), self.view, self.view.currentIndex())
         return menu
 
     def select_similar(self, names: tuple[str, ...]) -> None:

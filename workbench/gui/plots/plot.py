@@ -111,7 +111,7 @@ def menu_of(plot: Any, show_log: Callable[[bool], object] | None) -> QMenu:
         log.setChecked(plot.is_log)
         log.toggled.connect(show_log)
     menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(plot.grab()))
-    menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(plot.data_text()))
+    menu.addAction(tr("Copy the &Numbers"), lambda: QApplication.clipboard().setText(plot.data_text()))
     return menu
 
 

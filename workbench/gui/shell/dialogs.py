@@ -129,7 +129,7 @@ async def ask_trust(parent: QWidget, file: str) -> bool:
         "Opening this model runs the Python file\n\n{}\n\n"
         "with all your permissions. Run it only if you wrote it or have read it."
     ).format(file)
-    buttons = (("trust", "&Run the file"), ("cancel", "&Cancel"))
+    buttons = (("trust", "&Run the File"), ("cancel", "&Cancel"))
     return await ask(parent, "Run this Python file?", text, buttons, "cancel") == "trust"
 
 

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 from workbench.insight import quantities
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _MAX_DECIMALS = 12
 
 
@@ -23,7 +24,10 @@ def parse_number(text: str) -> float:
     text = text.strip()
     if not text:
         raise ValueError("Enter a number")
-    if quantities.typeset("0.5") == "0,5" and text.count(",") == 1 and "." not in text:
+    if quantities.marked(".") == ",":
+        if _THOUSANDS.fullmatch(text) or ("," in text and not {".", ","}.isdisjoint(text.replace(",", "", 1))):
+            advice = "use a decimal comma and no separator of thousands, for example 4,5"
+            raise ValueError(f"“{text}” can be read in two ways: {advice}")
         text = text.replace(",", ".")
     if "," in text:
         raise ValueError(f"“{text}” has a comma: use a decimal point and no separator of thousands, for example 4.5")
@@ -102,7 +106,7 @@ class NumberField(QDoubleSpinBox):
     def textFromValue(self, value: float) -> str:
         """Return the shortest text of the number."""
         text = f"{value:.{self.decimals()}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+        return quantities.marked(text.rstrip("0").rstrip(".") if "." in text else text)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the frame of other fields: that of the style cannot be seen on dark."""

@@ -23,7 +23,7 @@ def fill_menu(
     With ``allowed`` every other scheme is greyed.  ``facts(scheme)`` stands beside a scheme, once its submenu opens.
     """
     legal = None if allowed is None else set(allowed)
-    keep = menu.addAction(tr("&Keep in floating point"), lambda: chosen(KEEP))
+    keep = menu.addAction(tr("&Keep in Floating Point"), lambda: chosen(KEEP))
     keep.setCheckable(True)
     keep.setChecked(current == KEEP)
     keep.setEnabled(legal is None or KEEP in legal)

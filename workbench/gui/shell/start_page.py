@@ -70,8 +70,8 @@ class StartPage(QWidget):
         kinds = "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file"
         self.model_button = _large("Open a &model…", kinds, self._choose_model)
         self.menu = QMenu(self.model_button)
-        self.menu.addAction(isolated(tr("Model f&older…")), lambda: trigger("open_folder"))
-        self.menu.addAction(isolated(tr("Model &file…")), lambda: trigger("open_file"))
+        self.menu.addAction(isolated(tr("Model F&older…")), lambda: trigger("open_folder"))
+        self.menu.addAction(isolated(tr("Model &File…")), lambda: trigger("open_file"))
         self.session_button = _large(
             "Open a &session…", "A .qwb file with all earlier results", lambda: trigger("open_session")
         )

@@ -20,12 +20,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+from PySide6.QtGui import QKeySequence
 
 CONTEXT = "workbench"
 PLACE = re.compile(r"\{([a-z]*)(:[^}]*)?\}")
 """A place in a text of the catalogue."""
 
 FLAG = re.compile(r" ?\(--([a-z-]++) ?([^()]*+)\)")
+KEYS = re.compile(r"\bCtrl\+[A-Za-z0-9+]*[A-Za-z0-9]")
 FIELDS = {
     "all-experts": "All tokens through all experts", "cluster": "Cluster", "column": "Column", "device": "Device",
     "dtype": "Numbers", "factory": "Function", "inputs": "Inputs", "memory": "Memory", "set": "Options",
@@ -137,6 +139,8 @@ def in_english() -> Iterator[None]:
 def tr(text: str) -> str:
     """Return a text in the user's language, and with the names of fields where it has flags of the command line."""
     spoken = whole(text) if text and _patterns and not _silent else text
+    if "Ctrl+" in spoken and not _silent:
+        spoken = KEYS.sub(lambda keys: QKeySequence(keys[0]).toString(QKeySequence.SequenceFormat.NativeText), spoken)
     return FLAG.sub(_field, spoken) if "(--" in spoken else spoken
 
 
