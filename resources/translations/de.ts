@@ -1068,8 +1068,8 @@ Einen Plan prüfen (Strg+Umschalt+F8), um zu sehen, ob sich die Verluste seiner 
         <translation>die Spalten der Tabelle</translation>
     </message>
     <message>
-        <source>a dozen; for activations int8-, int6-, int4- and fp8-e4m3-token</source>
-        <translation>ein Dutzend; für Aktivierungen int8-, int6-, int4- und fp8-e4m3-token</translation>
+        <source>a dozen, or those that the target runs; for activations int8-, int6-, int4- and fp8-e4m3-token</source>
+        <translation>ein Dutzend oder die, die das Ziel ausführt; für Aktivierungen int8-, int6-, int4- und fp8-e4m3-token</translation>
     </message>
     <message>
         <source>Measures the loss of the cells whose choice the prediction leaves open at this size, the closest decision first. A cancelled run keeps what it has measured; the same run started again goes on from there. A table measured on other samples is replaced.</source>
@@ -8652,6 +8652,10 @@ Auf {}.</translation>
     <message>
         <source>the audit&apos;s correction is of weights alone, and the plan rounds activations or the cache too; give a budget of bytes or bits per weight, or leave the correction out</source>
         <translation>die Korrektur der Prüfung gilt nur für Gewichte, und der Plan rundet auch Aktivierungen oder den Cache; ein Budget in Bytes oder Bits je Gewicht angeben oder die Korrektur weglassen</translation>
+    </message>
+    <message>
+        <source>{} runs none of the schemes that were scored; score those that it runs</source>
+        <translation>{} führt keines der bewerteten Schemata aus; die bewerten, die es ausführt</translation>
     </message>
     <message>
         <source>there is no audit to correct by; audit a plan first</source>

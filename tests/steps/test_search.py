@@ -47,6 +47,18 @@ def test_locks_and_targets_hold(scored: Session) -> None:
         wb.search(scored, bits_per_weight=8.0, target="vlm")
 
 
+def test_a_target_that_runs_nothing_of_the_table_is_scored_for_by_its_name(scored: Session, model: Model) -> None:
+    """The default columns are integers, which llama.cpp has not: a search for it said that no plan fits."""
+    with pytest.raises(MissingResultError, match="GGUF .* runs none of the schemes that were scored") as raised:
+        wb.search(scored, bits_per_weight=8.6, target="gguf")
+    assert raised.value.command == "workbench sensitivity S.qwb --target gguf"
+    fresh = wb.score(replace(scored, sensitivities={}), "weight_error", model=model, target="gguf")
+    columns = fresh.require_table("weight_error").schemes
+    assert {"q8_0", "q4_0", "iq4_nl"} <= {*columns} and not {"int4-g32", "int8-channel"} & {*columns}
+    plan = wb.search(fresh, bits_per_weight=8.6, target="gguf", metric="weight_error")
+    assert {a.weights for a in resolve(plan, scored.model.layers).values()} - {KEEP}
+
+
 def test_layers_without_a_score_are_locked_in_one_step(scored: Session) -> None:
     """Experts that no token was sent to: one by one they may be hundreds."""
     table = scored.require_table("predicted_kl")

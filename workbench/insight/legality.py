@@ -306,6 +306,11 @@ def target_schemes(layers: Iterable[Layer], target: str) -> tuple[str, ...]:
     return tuple(sorted(legal, key=lambda name: (schemes.reference_bits(name), name)))
 
 
+def quick_schemes(layers: Iterable[Layer], target: str) -> tuple[str, ...]:
+    """Return the schemes of :func:`target_schemes` that a table is scored for without being named."""
+    return tuple(name for name in target_schemes(layers, target) if parse_scheme(name).is_quick)
+
+
 def refused_layers(layers: Sequence[Layer], target: str, names: Iterable[str]) -> tuple[dict[str, int], int]:
     """Return in how many of the layers with weights of their own a target refuses each scheme, and how many these are.
 

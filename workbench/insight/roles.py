@@ -7,7 +7,7 @@ from itertools import compress
 
 import numpy as np
 
-from workbench.insight.legality import target_schemes
+from workbench.insight.legality import quick_schemes, refused_cells, target_schemes
 from workbench.insight.schemes import reference_bits
 from workbench.models.data.files import BUNDLED_TEXT
 from workbench.models.summary import ModelSummary
@@ -62,8 +62,16 @@ def lacks_schemes(session: Session, metric: str, target: str, assignments: Assig
     table = session.table(metric)
     if table is not None and (not table.complete and _unscored(table) or unscored_schemes(table, assignments)):
         return True
-    legal = _legal(session.model, target) if target else frozenset()
-    return table is not None and bool(legal) and legal.isdisjoint(table.schemes)
+    return table is not None and scored_for_others(session.model, table, target)
+
+
+def scored_for_others(model: ModelSummary, table: Sensitivity, target: str) -> bool:
+    """Return whether a target runs schemes of fewer than 16 bits and a table has none of them."""
+    legal = _legal(model, target) if target else frozenset()
+    if not legal or not legal.isdisjoint(table.schemes):
+        return False
+    small = [reference_bits(name) < 16 for name in table.schemes]
+    return bool(refused_cells(model, table, target)[:, small].all())  # the usual schemes are not all that there are
 
 
 @Latest
@@ -93,5 +101,4 @@ def schemes_to_score(chosen: Role, session: Session, target: str) -> tuple[str, 
     """
     if chosen.target == target and chosen.schemes:
         return chosen.schemes
-    names = target_schemes(session.model.layers, target) if target else ()
-    return tuple(name for name in names if parse_scheme(name).is_quick)
+    return quick_schemes(session.model.layers, target) if target else ()

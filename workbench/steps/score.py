@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import PlanError
-from workbench.insight.legality import left_out
+from workbench.insight.legality import left_out, quick_schemes
 from workbench.measurement.units import loss_unit
 from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
@@ -54,7 +54,7 @@ class ScoreOptions:
     ))  # fmt: skip
     schemes: tuple[str, ...] = option((), replace(
         SCHEMES, help="the columns of the table",
-        empty="a dozen; for activations int8-, int6-, int4- and fp8-e4m3-token",
+        empty="a dozen, or those that the target runs; for activations int8-, int6-, int4- and fp8-e4m3-token",
     ))  # fmt: skip
     samples: int | None = option(None, SAMPLES)
     batch_size: int = option(8, BATCH_SIZE)
@@ -81,8 +81,8 @@ def score(
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
     The metrics are those of :mod:`workbench.sensitivity.metrics`, of weights and of activations.  ``schemes`` default
-    to the standard ones; cells of weights that ``target`` refuses stay NaN where they cost time, but for schemes that
-    it refuses everywhere.
+    to those that ``target`` runs, without one to the standard ones; cells of weights that ``target`` refuses stay NaN
+    where they cost time, but for schemes that it refuses everywhere.
     An earlier table of the same metric, algorithm, seed and data is extended.  Metrics that run
     the model use the calibration's data, which must be unchanged (DataError).  Raises MissingResultError naming the
     missing step, CannotRunError for what a weights-only model cannot do.  The model runs on ``device`` unless it is
@@ -111,7 +111,7 @@ def _weight_table(context: Context, options: ScoreOptions, notes: list[str]) -> 
     """Score weights; the columns of an earlier table on the same data are kept, and its finished cells too."""
     from workbench.sensitivity.score import score as score_cells
 
-    names, metric, session = scheme_names(options.schemes), options.metric, context.session
+    names, metric, session = _columns(context, options), options.metric, context.session
     dataset = _data(context, options) if find_metric(metric).needs_data and session.calibration else None
     earlier = session.sensitivities.get(metric)
     if earlier is not None and _extends(earlier, options, dataset):
@@ -123,6 +123,12 @@ def _weight_table(context: Context, options: ScoreOptions, notes: list[str]) -> 
         omitted=left_out(model.summary.layers, options.target, names),
         curvature=session_data.curvature_for(model, session, {options.algorithm}, metric, progress),
     )  # fmt: skip
+
+
+def _columns(context: Context, options: ScoreOptions) -> tuple[str, ...]:
+    """Return the schemes of weights to score."""
+    layers = context.session.model.layers
+    return scheme_names(options.schemes or (quick_schemes(layers, options.target) if options.target else ()))
 
 
 def _activation_table(context: Context, options: ScoreOptions, notes: list[str]) -> Sensitivity:
@@ -243,7 +249,7 @@ def _costs(context: Context, options: ScoreOptions) -> Estimate | None:
 
     if options.metric not in ("predicted_kl", "measured_kl") or context.session.calibration is None:
         return None
-    model, names = context.model(), scheme_names(options.schemes)
+    model, names = context.model(), _columns(context, options)
     data = _data(context, options)
     earlier = context.session.sensitivities.get(options.metric)
     if earlier is not None and _extends(earlier, options, data):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.errors import PlanError
+from workbench.errors import BudgetError, MissingResultError, PlanError
 from workbench.insight.legality import more_of
+from workbench.insight.roles import scored_for_others
 from workbench.memory import parse_size
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.budgets import GOALS, Budgets, MeasuredTimes
@@ -190,10 +191,18 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     if corrected and options.loss is not None:
         budgets = replace(budgets, loss=options.loss / correction_of(session, table.metric, base))
     times = _times(session, options, rules, table, progress)
-    plan = search_plan(
-        session.model, table, base=base, budgets=budgets, minimise=options.minimise, constraints=rules, times=times,
-        inputs=activations, cache=session.cache_table(table.metric),
-    )  # fmt: skip
+    try:
+        plan = search_plan(
+            session.model, table, base=base, budgets=budgets, minimise=options.minimise, constraints=rules, times=times,
+            inputs=activations, cache=session.cache_table(table.metric),
+        )  # fmt: skip
+    except BudgetError:
+        if scored_for_others(session.model, table, options.target or ""):
+            raise MissingResultError(
+                f"{rules.target} runs none of the schemes that were scored; score those that it runs",
+                command=f"workbench sensitivity S.qwb --target {options.target}",
+            ) from None
+        raise
     if not corrected:
         return plan
     return replace(plan, name=plan.name.replace(str(budgets), f"{options.budgets}, corrected by an audit"))
