@@ -82,3 +82,27 @@ def test_onnx_runtime_does_not_report_what_it_runs(tmp_path: Path) -> None:
     code = "import workbench, onnxruntime; print(len(onnxruntime.get_available_providers()))"
     subprocess.run([sys.executable, "-c", code], check=True, env=own | {"TMPDIR": str(tmp_path)})
     assert os.listdir(tmp_path) == []
+
+
+REMARKS = """
+import importlib.util
+import workbench.cli
+from workbench import log, program
+
+def run():
+    log.start("command")
+    from transformers.utils import logging
+    logging.get_logger("transformers.masking_utils").warning("past_key_values are deprecated")
+    if importlib.util.find_spec("torchao"):
+        import torchao.quantization
+    return 0
+
+workbench.cli.main = run
+program.start()
+"""
+
+
+def test_libraries_make_no_remarks_to_users(tmp_path: Path) -> None:
+    own = os.environ | {"WORKBENCH_LOG_FOLDER": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", REMARKS], env=own, capture_output=True, text=True, check=True)
+    assert ended.stderr == ""

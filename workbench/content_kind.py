@@ -12,10 +12,11 @@ HEAD = 4096
 """The first bytes of a file that are looked at."""
 
 SESSION, PLAN, PAGE = "an HDF5 file, such as a session", "a plan", "a page of HTML"
+ARCHIVE = "an archive, such as a .pt, .pt2 or .npz file"
 SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"\x89HDF\r\n\x1a\n", SESSION),
     (rb"GGUF", "a GGUF file"),
-    (rb"PK\x03\x04", "an archive, such as a .pt, .pt2 or .npz file"),
+    (rb"PK\x03\x04", ARCHIVE),
     (rb"\x93NUMPY", "a NumPy array"),
     (rb"PAR1", "a Parquet table"),
     (rb"ARROW1", "an Arrow table"),

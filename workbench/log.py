@@ -63,6 +63,7 @@ def start(role: str) -> Path | None:
     logging.raiseExceptions = False  # where no line can be written, for want of memory or room, none is
     logging.getLogger().addHandler(handler)
     logging.getLogger("workbench").setLevel(logging.INFO)
+    logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)  # to torchao's authors, not to users
     sys.excepthook = _logged
     with contextlib.suppress(RuntimeError, MemoryError):  # no room for a thread
         threading.Thread(target=_log_versions, args=(role,), name="log", daemon=True).start()

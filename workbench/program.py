@@ -19,6 +19,9 @@ GRACE = 1.2
 """Seconds that a command has after a signal to end by itself: native code and partial results that are being written
 may take longer, and are left then."""
 
+QUIET = {"TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+"""Libraries' own bars and remarks, off: they read this when they are imported."""
+
 _received: list[int] = []
 _lost: list[int] = []
 """Signals that come again."""
@@ -124,7 +127,8 @@ def main() -> Any:
         if os.name != "nt":  # there, signals wake no pipe
             _watch()
         sys.unraisablehook = _again
-        os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' own bars, read when tqdm is imported
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
         from workbench.cli import main as run
 
         code: Any = run()

@@ -1624,6 +1624,10 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>die Sitzung</translation>
     </message>
     <message>
+        <source>the checkpoint</source>
+        <translation>der Zwischenstand</translation>
+    </message>
+    <message>
         <source>{w} cannot be written to {}: the folder is read-only; choose another or allow it</source>
         <translation>{w}: Schreiben nach {} geht nicht: der Ordner lässt sich nur lesen; einen anderen wählen oder es erlauben</translation>
     </message>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,36 @@ def test_a_checkpoint_of_another_run_is_refused(model: NetworkModel, tmp_path: P
     file.write_bytes(b"nonsense")
     with pytest.raises(PlanError, match="cannot be read"):
         train(model, plan(), tokens(), steps=2, checkpoint=file)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="pipes and devices of Linux")
+def test_where_no_checkpoint_can_be_written_that_is_said_before_the_first_step(
+    model: NetworkModel, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    os.mkfifo(tmp_path / "pipe")
+    for name, reason in (("missing/run", "there is no folder"), ("a.json", "that is a JSON file"), ("pipe", "a pipe")):
+        with pytest.raises(PlanError, match=f"the checkpoint cannot be written to .*{name}: .*{reason}"):
+            train(model, plan(), tokens(), steps=60, checkpoint=tmp_path / name, progress=Stop(1))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_at_a_checkpoint_is_one_line_and_follows_no_link(
+    model: NetworkModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = tmp_path / "run", tmp_path / "other"
+    other.write_text("mine")
+    (tmp_path / "run.part").symlink_to(other)
+    with pytest.raises(CancelledError):
+        train(model, plan(), tokens(), steps=60, checkpoint=file, progress=Stop(3))
+    before = file.read_bytes()
+    monkeypatch.setattr(np, "savez", lambda file, **_: file.write(b"PK\3\4") and os.write(full, b"x"))
+    full = os.open("/dev/full", os.O_WRONLY)
+    with pytest.raises(PlanError, match="the checkpoint could not be written to .*run: the disk is full"):
+        train(model, plan(), tokens(), steps=60, checkpoint=file)
+    os.close(full)
+    assert file.read_bytes() == before and other.read_text() == "mine"
+    assert {each.name for each in tmp_path.iterdir()} == {"run", "other", "run.part"}
 
 
 def test_a_learned_checkpoint_of_another_plan_is_refused(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from workbench.atomic import replacing, require_writable
+from workbench.content_kind import ARCHIVE
 from workbench.errors import PlanError
 from workbench.measurement.partial_results import pieces_of
 
@@ -33,12 +34,14 @@ class Checkpoint:
         self._pieces = pieces_of("learning", (), lambda: facts)
 
     def load(self) -> dict[str, np.ndarray] | None:
-        """Return the saved state, None where there is none yet; PlanError for a damaged file or another run's."""
+        """Return the saved state, None where there is none yet; PlanError for a damaged file or another run's, and
+        where none could be saved."""
         if self._path is None:
             state: dict[str, np.ndarray] | None = self._pieces.load("state")
             if state is not None:
                 self._pieces.goes_on("learning continues")
             return state
+        require_writable(self._path, PlanError, "the checkpoint", ARCHIVE)
         if not self._path.exists():
             return None
         try:
@@ -58,11 +61,9 @@ class Checkpoint:
         return self._pieces.due() if self._path is None else taken % EVERY == 0 or taken == steps
 
     def save(self, state: Mapping[str, np.ndarray]) -> None:
-        """Write the state, atomically."""
+        """Write the state, atomically; PlanError where the disk is full or another file is there."""
         if self._path is None:
             self._pieces.save({"state": dict(state)})
             return
-        part = self._path.with_name(self._path.name + ".part")
-        with part.open("wb") as file:
+        with replacing(self._path, PlanError, "the checkpoint") as temporary, temporary.open("wb") as file:
             np.savez(file, **{**state, _KEY: np.array(self._key)})  # type: ignore[arg-type]
-        os.replace(part, self._path)
