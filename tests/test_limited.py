@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.session.sessions import full_session
 from workbench.errors import DataError, PlanError
 from workbench.limited import Pieces, limited
 
@@ -134,6 +136,38 @@ def test_a_user_with_less_memory_is_not_told_of_damage() -> None:
         finally:
             os._exit(code)
     assert os.waitpid(process, 0)[1] == 0
+
+
+LOW = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from workbench.errors import DataError, WorkbenchError
+from workbench.limited import limited
+from workbench.session.session import Session
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, 1 << 14))
+(array,) = limited(lambda: [np.arange(3)], "it", DataError)
+assert array.tolist() == [0, 1, 2]
+for read in (
+    lambda: limited(lambda: [np.zeros(1 << 20, np.uint8)], "it", DataError), lambda: Session.load(Path(sys.argv[1]))
+):
+    try:
+        read()
+    except WorkbenchError as error:
+        print(error)
+"""
+
+
+def test_a_user_with_smaller_files_is_not_told_of_damage(tmp_path: Path) -> None:
+    """As ``ulimit -f`` has it, which counts files in memory, too."""
+    full_session().save(tmp_path / "s.qwb")
+    ended = subprocess.run([sys.executable, "-c", LOW, str(tmp_path / "s.qwb")], capture_output=True, text=True)
+    lines, end = (
+        ended.stdout.splitlines(),
+        "becomes more than the 0.0164 MB that a file may hold here (ulimit -f); allow more",
+    )
+    assert ended.returncode == 0 and [line.endswith(end) for line in lines] == [True, True], ended
 
 
 def test_a_hang_ends() -> None:

@@ -108,10 +108,20 @@ def limited(
     try:
         code = _forked(work, result, limits)
         if code != 0:
+            require_allowed(result, what, error)
             raise error(f"{what} {_ending(code, limits)}")
         return _read(result, what, error)
     finally:
         os.close(result)
+
+
+def require_allowed(answer: int, what: str, error: type[WorkbenchError]) -> None:
+    """Raise ``error`` where an answer ended at the most that the user allows a file to hold (ulimit -f)."""
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    if most != resource.RLIM_INFINITY and os.fstat(answer).st_size >= most:
+        raise error(f"{what} becomes more than the {size_text(most)} that a file may hold here (ulimit -f); allow more")
 
 
 class _AnswerTooLargeError(Exception):

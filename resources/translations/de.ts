@@ -10546,6 +10546,14 @@ Auf {}.</translation>
         <translation>eine Datei dieser Größe darf {} Zellen haben: weniger Spalten wählen (--column), oder kürzen</translation>
     </message>
     <message>
+        <source>{} becomes more than the {} that a file may hold here (ulimit -f)</source>
+        <translation>aus {} wird mehr, als eine Datei hier enthalten darf (ulimit -f): {}</translation>
+    </message>
+    <message>
+        <source>allow more</source>
+        <translation>erlauben Sie mehr</translation>
+    </message>
+    <message>
         <source>{} becomes {}, and {} is the most for a file of its size</source>
         <translation>aus {} werden {}, und {} ist das Höchste für eine Datei dieser Größe</translation>
     </message>

@@ -119,6 +119,7 @@ def _limit(settings: Settings) -> None:
         for limit, value in (
             (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, settings["seconds"]), (resource.RLIMIT_NOFILE, 3),
             (resource.RLIMIT_AS, used + settings["memory"]),
+            (resource.RLIMIT_FSIZE, resource.getrlimit(resource.RLIMIT_FSIZE)[1]),
         ):  # fmt: skip
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(limit, (value, value))

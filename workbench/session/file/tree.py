@@ -17,7 +17,7 @@ from typing import IO, BinaryIO, cast
 import numpy as np
 
 from workbench.errors import DamagedSessionError, SessionError
-from workbench.limited import FORKS, WAIT, confine, in_fork
+from workbench.limited import FORKS, WAIT, confine, in_fork, require_allowed
 from workbench.session.file import hdf5_child
 from workbench.session.file.hdf5_child import Answer, Node, Settings
 
@@ -121,6 +121,8 @@ def _asked(
             buffer = mmap.mmap(result.fileno(), length, access=mmap.ACCESS_COPY)
             start = length - 8 - int.from_bytes(buffer[length - 8 :], "little")
             return json.loads(buffer[start : length - 8]), buffer
+        if FORKS:
+            require_allowed(result.fileno(), "what it holds", SessionError)
         trace.seek(0)
         return f"{_ending(code, seconds)}\n{_last_place(trace.read())}"
 
