@@ -8046,8 +8046,8 @@ Auf {}.</translation>
         <translation>dauerte {} und brauchte {} Speicher ({} und {} waren geschätzt), dazu {}, um Kernel zu kompilieren, einmal je Rechner</translation>
     </message>
     <message>
-        <source>coarse cells of embeddings were measured and cost up to so many times their second order, which all cells of the layer count: {}</source>
-        <translation>grobe Zellen von Einbettungen wurden gemessen und kosten bis zum Vielfachen ihrer zweiten Ordnung, das alle Zellen der Schicht zählen: {}</translation>
+        <source>embeddings at few bits cost more than predicted, as measured; all losses of these layers are raised accordingly, at most by the factor behind the name: {}</source>
+        <translation>Einbettungen mit wenigen Bits kosten gemessen mehr als vorhergesagt; alle Verluste dieser Schichten sind entsprechend angehoben, höchstens um den Faktor hinter dem Namen: {}</translation>
     </message>
     <message>
         <source>int{n} to int{n}</source>

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QTabWidget, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QTabBar, QTabWidget, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -64,6 +65,11 @@ async def _walk(person: Person, root: QWidget) -> tuple[list[QWidget], list[str]
 async def _check(person: Person, root: QWidget, name: str, unseen: dict[str, list[str]]) -> list[QWidget]:
     stops, invisible = await _walk(person, root)
     missed = [_named(each) for each in _takers(root) if each not in stops]
+    places = [(each.mapTo(root, QPoint(0, 0)), each) for each in stops]
+    backwards = [_named(after) for (at, before), (place, after) in itertools.pairwise(places)
+                 if place.y() + after.height() <= at.y() and not isinstance(before, QTabBar)
+                 or place.x() + after.width() <= at.x() and place.y() <= at.y()]  # fmt: skip
+    missed += [f"out of order: {each}" for each in backwards[root.isWindow() :]]  # there, Tab goes round
     if missed or invisible:
         unseen[name] = [*(f"missed: {each}" for each in missed), *(f"invisible: {each}" for each in invisible)]
     return stops
@@ -87,6 +93,17 @@ def test_tab_reaches_every_part_of_every_panel_and_shows_where_it_is(live: Calla
                     await person.tab(tabs, page)
                     await _check(person, panel, f"{spec.id}, {tabs.tabText(page)}", wrong)
         assert wrong == {}
+
+    live(story)
+
+
+def test_an_opened_document_begins_with_its_layers(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(person.window.activateWindow)
+        await person.open(sessions.full(1))
+        assert QApplication.focusWidget() is person.window.panels["layers"].view
+        await person.act(person.context.workspace.close)
+        assert QApplication.focusWidget() is person.window.start_page.model_button
 
     live(story)
 

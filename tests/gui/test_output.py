@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QDesktopServices, QImage, QTextDocument
+from PySide6.QtCore import QSizeF, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QImage, QPageSize, QPdfWriter, QTextDocument
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QLineEdit, QTableView, QTreeView
 
@@ -108,6 +108,39 @@ def test_the_kind_of_picture_is_chosen_in_the_dialog(live: Callable[..., None], 
         assert QSvgRenderer(str(tmp_path / "kl.svg")).isValid()
 
     live(story)
+
+
+def test_no_picture_of_the_pdf_ends_a_page_without_its_caption(qapp: QApplication, tmp_path: Path) -> None:
+    image, parted = QImage(400, 300, QImage.Format.Format_RGB32), 0
+    for lines in range(20, 34):
+        document = QTextDocument()
+        document.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl("figure:1"), image)
+        head = f"{'<p>text</p>' * lines}<h2>Heading</h2><p>Sentence</p>"
+        document.setHtml(f'{head}<p><img src="figure:1"></p><p>Caption</p>')
+        writer = QPdfWriter(str(tmp_path / "report.pdf"))
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        parted += _pages(document, writer)["Caption"] != _pages(document, writer)[report.PICTURE]
+        report.keep_headings(document, writer)
+        pages = _pages(document, writer)
+        assert pages["Heading"] == pages["Sentence"] == pages[report.PICTURE] == pages["Caption"], (lines, pages)
+    assert parted, "Qt alone parts them"
+
+
+def _pages(document: QTextDocument, writer: QPdfWriter) -> dict[str, int]:
+    """Return the page of each text as it is printed."""
+    printed = document.clone()
+    printed.documentLayout().setPaintDevice(writer)
+    frame = printed.rootFrame().frameFormat()
+    frame.setMargin(int(2 / 2.54 * QApplication.primaryScreen().logicalDotsPerInch()))
+    printed.rootFrame().setFrameFormat(frame)
+    printed.setPageSize(QSizeF(writer.width(), writer.height()))
+    printed.pageCount()
+    pages, block = dict[str, int](), printed.begin()
+    while block.isValid():
+        top = printed.documentLayout().blockBoundingRect(block).top() + block.layout().lineAt(0).y()
+        pages[block.text()] = int(top // writer.height())
+        block = block.next()
+    return pages
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -68,6 +69,17 @@ def test_a_repaired_plan_breaks_nothing(name: str) -> None:
         assert (layer in changed) == (pairs[0] != pairs[1])
         if layer in changed:
             assert [changed[layer].before, changed[layer].after] == pairs
+
+
+def test_a_repair_of_ten_thousand_layers_does_not_take_seconds() -> None:
+    model = sessions.summary(1430)
+    names = [layer.name for layer in model.layers[1:-1]]
+    plan = Plan(name="p", model=model.name, fingerprint=model.fingerprint)
+    plan = plan.assign(names[::2], weights="int4-g32-asym").assign(names[1::2], weights="int3-g32-asym")
+    begin = time.process_time()
+    result = legality.repair(plan, model.layers, "gguf")
+    assert time.process_time() - begin < 2.5
+    assert len(result.changes) == len(names) and not result.left
 
 
 def test_a_plan_that_the_target_runs_is_not_touched() -> None:

@@ -9,11 +9,11 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from tests.numerics.formats.all_schemes import all_schemes
 from tests.planning.synthetic import decoder, linear, summary_of, table_of
 from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.errors import BudgetError, PlanError
 from workbench.models.layer import LayerKind
+from workbench.numerics.formats import all_schemes
 from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
 from workbench.planning.hardware import estimate, hardware, plan_estimate, profiles

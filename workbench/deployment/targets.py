@@ -94,13 +94,18 @@ class Runtime:
 
     def is_float32_only(self, layer: Layer) -> bool:
         """Return whether the layer is one that the runtime reads in float32 alone."""
-        return any(fnmatchcase(layer.parameter, pattern) for pattern in self.float32_only)
+        return _matches(layer.parameter, self.float32_only)
 
     def is_no_module(self, layer: Layer) -> bool:
         """Return whether the layer is none of the modules, one weight each, that alone the runtime quantizes."""
         if layer.kind is LayerKind.EXPERTS:
             return self.modules and not (layer.axes == (0, 1, 2) and ONE_BY_ONE.fullmatch(layer.name))
         return self.modules and not is_linear(layer) and not is_table(layer)
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _runtime(name: str) -> Runtime:

@@ -5,13 +5,13 @@ A panel is made when it is first shown or needed; the others follow one by one w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QAbstractSpinBox, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QDockWidget, QMainWindow, QSplitter, QTabBar, QTabWidget, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
@@ -103,10 +103,9 @@ class Docks(QMainWindow):
 
     def _order_keyboard(self) -> None:
         """Let Tab go from panel to panel as they are listed, whichever was made first."""
-        window = self.window()
-        parts = (part for name in self._specs for part in self.panels[name].findChildren(QWidget))
+        parts = (part for name in self._specs for part in _as_read(self.panels[name]))
         takers = (
-            part for part in parts if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.window() is window
+            part for part in parts if part.focusPolicy() & Qt.FocusPolicy.TabFocus
             and not isinstance(part, QTabWidget) and not isinstance(part.parent(), QAbstractSpinBox)  # have proxies
         )  # fmt: skip
         for before, part in pairwise(takers):
@@ -221,6 +220,17 @@ class Docks(QMainWindow):
         self._corners = [corners[place] for place in CORNERS]
         self._fronts = [dock.objectName() for dock in self._corners]
         self.size_docks()
+
+
+def _as_read(widget: QWidget) -> Iterator[QWidget]:
+    """Yield what is in a widget, in the order in which it is read: Qt lists parts of some the other way round."""
+    parts = widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    if isinstance(widget, QSplitter):
+        parts = [part for place in range(widget.count()) if (part := widget.widget(place))]
+    for part in sorted(parts, key=lambda part: not isinstance(part, QTabBar)):
+        if not part.isWindow():
+            yield part
+            yield from _as_read(part)
 
 
 def _in_front(dock: QDockWidget) -> bool:

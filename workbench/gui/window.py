@@ -163,6 +163,8 @@ class Window(QMainWindow):
             panel.wait_for_state()  # all at once would take three frames
         self.pages.setCurrentIndex(page)
         self.start_page.show_recent(settings.recent())
+        if page == 1:
+            self.panels["layers"].take_keyboard()  # else Qt gives it to the tabs
         if page == 1 and not self._sized:
             self._sized = True
             QTimer.singleShot(0, self, self.area.size_docks)

@@ -254,13 +254,16 @@ def _repaired_pairs(
 ) -> dict[str, Pair]:
     """Return the pair of schemes of every layer that has to change; layers that nothing fits are left out."""
     accepted = target_of(target).among(layers)
-    repaired: dict[str, Pair] = {}
+    repaired, known = dict[str, Pair](), dict[tuple[object, ...], Pair | None]()
     for members in sharing_groups(layers, accepted.bonds(tuple(layers))):
         if not any(layer.name in refused for layer in members):
             continue
         pairs = [_pair(assignments[layer.name]) for layer in members]
-        nearest = nearest_legal(members, max(pairs, key=lambda pair: _bits(members[0], pair[0])), accepted)
-        if nearest is not None:
+        largest = max(pairs, key=lambda pair: _bits(members[0], pair[0]))
+        kind = (largest, *map(accepted.kind_of, members))
+        if kind not in known:
+            known[kind] = nearest_legal(members, largest, accepted)
+        if (nearest := known[kind]) is not None:
             repaired.update(
                 (layer.name, nearest) for layer, pair in zip(members, pairs, strict=True) if pair != nearest
             )
@@ -275,13 +278,12 @@ def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair 
     scheme, one without calibrated ranges, the same family.
     """
     bits = _bits(members[0], pair[0])
-    legal = [other for other in _pairs(pair) if all(target.legal(layer, *other) is None for layer in members)]
 
     def apart(name: str) -> float:
         return round(abs(_bits(members[0], name) - bits), 3)
 
-    return min(
-        legal,
+    nearest_first = sorted(
+        _pairs(pair),
         key=lambda other: (
             max(apart(other[0]) - CLOSE, 0.0),
             pair[1] is None and other[1] is not None,
@@ -293,8 +295,9 @@ def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair 
             _family(other[0]) != _family(pair[0]),
             other,
         ),
-        default=None,
     )
+    legal = (other for other in nearest_first if all(target.legal(layer, *other) is None for layer in members))
+    return next(legal, None)
 
 
 def target_schemes(layers: Iterable[Layer], target: str) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.numerics.formats.all_schemes import all_schemes
 from workbench.errors import NonFiniteError, RangeError, SchemeError
-from workbench.numerics.formats import parse_scheme, standard_schemes
+from workbench.numerics.formats import all_schemes, parse_scheme, standard_schemes
 from workbench.numerics.granularity import PerBlock, PerGroup
 from workbench.numerics.scheme import Scheme
 

@@ -9,11 +9,10 @@ import psutil
 import pytest
 import torch
 
-from tests.numerics.formats.all_schemes import all_schemes
 from workbench.errors import NonFiniteError
 from workbench.memory import Spill
 from workbench.models.checkpoints.experts import rows_of
-from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats import all_schemes, parse_scheme
 from workbench.numerics.rounding import by_rows
 from workbench.numerics.rounding.by_rows import encode_by_rows
 from workbench.numerics.rounding.round_weight import round_weight

@@ -30,6 +30,9 @@ LONGEST_NAME = 56
 LONGEST_TITLE = 120
 """Letters of a model's name in the title; the summary has all of it."""
 
+PICTURE = "\ufffc"
+"""What Qt has for the text of a block that is a picture."""
+
 LEAD_LINES = 6
 """Fewer lines below a heading are a sentence or two that lead to what follows, and stay with it."""
 
@@ -100,7 +103,8 @@ def _write_pdf(state: State, path: Path, progress: Progress) -> None:
 
 
 def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
-    """Have headings begin a page that would end one, or end it with the sentence that leads to what follows.
+    """Have headings begin a page that would end one, or end it with the sentence that leads to what follows, and
+    pictures one that would end without their captions.
 
     Laid out as Qt prints: margins of 2 cm.
     """
@@ -119,8 +123,17 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
             after = after.next()
         return after
 
+    def headed(block: QTextBlock) -> QTextBlock:
+        """Return the heading of a picture, with a sentence between them at most, else the block itself."""
+        before, texts = block.previous(), 0
+        while before.isValid() and texts < 2 and not before.blockFormat().headingLevel():
+            before, texts = before.previous(), texts + bool(before.text())
+        return before if before.blockFormat().headingLevel() else block
+
     def alone(block: QTextBlock) -> bool:
         layout, after = block.blockFormat(), following(block)
+        if block.text() == PICTURE and after.isValid():
+            return page_of(after) > page_of(block)  # its caption
         if not layout.headingLevel() or layout.pageBreakPolicy() == before or not after.isValid():
             return False
         then = following(after)
@@ -136,9 +149,11 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
     printed.setPageSize(QSizeF(paper.width(), paper.height()))
     for number in range(document.blockCount()):
         printed.pageCount()  # lays out all of it: what is not laid out yet stands nowhere
-        if alone(printed.findBlockByNumber(number)):
+        block = printed.findBlockByNumber(number)
+        if alone(block):
+            first = headed(block).blockNumber() if block.text() == PICTURE else number
             for each in (document, printed):
-                cursor = QTextCursor(each.findBlockByNumber(number))
+                cursor = QTextCursor(each.findBlockByNumber(first))
                 moved = cursor.blockFormat()
                 moved.setPageBreakPolicy(before)
                 cursor.setBlockFormat(moved)

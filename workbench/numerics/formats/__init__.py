@@ -80,6 +80,11 @@ def standard_schemes() -> tuple[Scheme, ...]:
     return tuple(parse_scheme(name) for name in _STANDARD)
 
 
+def all_schemes() -> tuple[Scheme, ...]:
+    """Return every typical scheme of every family, third parties' too, family by family: what menus offer."""
+    return tuple(parse_scheme(name) for family in REGISTRY for name in family.examples)
+
+
 def activation_schemes() -> tuple[Scheme, ...]:
     """Return the schemes offered for the inputs of layers; ``token`` ones need no calibrated range."""
     return tuple(parse_scheme(name) for name in _ACTIVATIONS)

@@ -45,11 +45,11 @@ def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[s
         scoring.uncorrected[row] = losses
         scoring.errors[name] = math.hypot(scoring.errors.get(name, math.nan), float(checks.error[-1]))
         changed[name] = math.exp(float(checks.factors.max()))
-    told = [f"{name} {factor:.2g}" for name, factor in changed.items() if factor > NOTEWORTHY]
+    told = [f"{name} × {factor:.2g}" for name, factor in changed.items() if factor > NOTEWORTHY]
     if told:
         scoring.finite.notes.append(
-            "coarse cells of embeddings were measured and cost up to so many times their second order, which all cells "
-            f"of the layer count: {few(told)}"
+            "embeddings at few bits cost more than predicted, as measured; all losses of these layers are raised "
+            f"accordingly, at most by the factor behind the name: {few(told)}"
         )
 
 
