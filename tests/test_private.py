@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from workbench import log
+from workbench.cli import parser
 from workbench.insight.problem_report import problem_report, write_report
 from workbench.private import NAMES_VARIABLE, PrivateFormatter, hide, without_names
 
@@ -46,6 +47,26 @@ def test_names_with_spaces_that_have_no_folder_are_known(monkeypatch: pytest.Mon
     hide("my secret plan.json", "a b", "--samples 12", "/home/ann/two words.qwb", None, 3, "4.5 bits")
     assert without_names("the plan my secret plan.json is bad") == "the plan <file> is bad"
     assert without_names("Open two words.qwb, a b, 4.5 bits") == "Open <file>, a b, 4.5 bits"
+
+
+def test_names_without_an_ending_are_known_by_the_option_that_gives_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.private._hidden", set())
+    hide("inspect", path=Path("acme"), data="ledger?window=8", out="a.qwb", plan="plan", metric="predicted-kl", seed=3)
+    text = "the plan acme cannot be read: acme-2, 'ledger'; predicted-kl of acme.layers, acme. plan, inspect"
+    expected = "the plan <file> cannot be read: acme-2, '<file>'; predicted-kl of acme.layers, <file>. plan, inspect"
+    assert without_names(text) == expected
+    assert without_names("a.qwb of demo:language-model") == "<file>.qwb of demo:language-model"
+
+
+@pytest.mark.parametrize("words", [
+    ("inspect", "acme"), ("info", "acme"), ("evaluate", "s", "--plan", "acme"), ("report", "s", "acme"),
+    ("calibrate", "s", "--data", "acme", "--out", "o"), ("compare", "s", "acme"), ("repair", "s", "--out", "acme"),
+    ("check", "acme", "--target", "vllm"), ("export", "s", "--to", "plan", "--out", "acme"),
+])  # fmt: skip
+def test_no_command_logs_a_bare_name(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.private._hidden", set())
+    hide(**vars(parser().parse_args(words)))
+    assert without_names("acme cannot be read") == "<file> cannot be read"
 
 
 def test_a_command_hides_the_names_that_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

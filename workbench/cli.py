@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed("workbench: the current folder has been removed; change to another and try again", 1)
         from workbench import log
 
-        hide(*words)
+        hide(*words, **vars(options))
         log.start("window" if options.command == "gui" else "command")
         if options.command != "gui":
             log.name_bus_errors()  # after the log's own handler

@@ -24,20 +24,45 @@ _WORDS = re.compile(r"[^\s\"'“”«»<>]+")
 _START = re.compile(r"(?<![\w./\\])(?:file:/{0,2})?(?:~|[A-Za-z]:)?[/\\]")
 _ENDS = re.compile(rf"{_ENDING}\W*$", re.IGNORECASE)
 _NO_FILES = re.compile(r"https?://.*|n/a\W*|and/or\W*|[(]?[\w.%]*/(s|ms|step|token|sample|weight|second)s?\W*")
+_BARE = re.compile(rf"(?!.*{_ENDING}$)[^\s/\\:]{{2,}}", re.IGNORECASE)
 _CLOSING = ":,;.)!?]}"
 _WITHIN = 6
 """A path that begins with a slash goes on where one of so many words behind it has a slash or an ending, too."""
 _FILES = re.compile(rf"(?<![\w/<>.-])[^\s\"',;:()<>/\\]+({_ENDING})", re.IGNORECASE)
 
+_OPTIONS = (
+    "checkpoint",
+    "data",
+    "file",
+    "imatrix",
+    "model",
+    "other",
+    "out",
+    "path",
+    "plan",
+    "session",
+    "tasks",
+    "weights",
+)
+"""The options of commands and steps that are names of files."""
+
+_PLAIN = frozenset(["calibration", "data", "evaluation", "file", "model", "out", "output", "plan", "session", "text"])
+"""Names of files that tell nothing, and words of most messages."""
+
 _hidden: set[str] = set()
 
 
-def hide(*words: object) -> None:
-    """Have names with spaces among ``words`` (of a command line, a step's options) replaced wherever they stand.
+def hide(*words: object, **options: object) -> None:
+    """Have names with spaces among ``words`` and ``options`` (of a command line, a step) replaced wherever they stand.
 
-    Such a name without a folder before it cannot be told from the text around it.
+    Such a name without a folder before it cannot be told from the text around it; nor can one without an ending, of
+    which those that ``options`` give are replaced.
     """
-    for word in words:
+    named = (
+        str(options[name]).partition("?")[0] for name in _OPTIONS if isinstance(options.get(name), str | os.PathLike)
+    )
+    _hidden.update(name for name in named if _BARE.fullmatch(name) and name.lower() not in _PLAIN)
+    for word in (*words, *options.values()):
         text = str(word).strip() if isinstance(word, str | os.PathLike) else ""
         if " " in text and len(_hidden) < 1000 and (_ENDS.search(text) or Path(text[:4000]).exists()):
             _hidden.update({text, re.split(r"[/\\]", text.rstrip("/\\"))[-1]})
@@ -78,8 +103,7 @@ def without_names(text: str, *others: str) -> str:
     for name in sorted(filter(None, others), key=len, reverse=True):
         text = text.replace(name, "<name>")
     for name in sorted(_hidden, key=len, reverse=True):
-        if " " in name:
-            text = text.replace(name, "<file>")
+        text = re.sub(rf"(?<![\w./\\-]){re.escape(name)}(?![\w-]|[./\\]\w)", "<file>", text)
     text = text.replace(f"{_OWN}{os.sep}", "")
     home = str(Path.home())
     text = text.replace(home, "~") if len(home) > 1 else text

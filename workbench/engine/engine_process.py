@@ -193,7 +193,9 @@ class Worker:
             request = cast("Request[object]", envelope.open())
             doing = request.title
             options = getattr(request, "options", None)
-            hide(*(getattr(options, each.name) for each in fields(options)) if is_dataclass(options) else ())
+            hide(
+                **{each.name: getattr(options, each.name) for each in fields(options)} if is_dataclass(options) else {}
+            )
             log.info("job %d: %s", job, doing)
             progress(0.0, "")
             response = request.run(models, progress)
