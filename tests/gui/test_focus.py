@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
@@ -104,6 +105,22 @@ def test_an_opened_document_begins_with_its_layers(live: Callable[..., None]) ->
         assert QApplication.focusWidget() is person.window.panels["layers"].view
         await person.act(person.context.workspace.close)
         assert QApplication.focusWidget() is person.window.start_page.model_button
+
+    live(story)
+
+
+def test_the_keyboard_waits_in_a_panel_for_its_result(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(person.window.activateWindow)
+        full = sessions.full(1)
+        await person.open(replace(full, sensitivities={}))
+        panel = person.window.panels["sensitivity"]
+        await person.act(lambda: person.window.reveal("sensitivity"))
+        assert QApplication.focusWidget() is panel.next_step
+        await person.act(lambda: panel.show_running(["sensitivity"]))
+        assert panel.isAncestorOf(QApplication.focusWidget()) and not panel.next_step.isEnabled()
+        await person.act(lambda: person.context.workspace.update(lambda session: full))
+        assert QApplication.focusWidget() is panel.heatmap
 
     live(story)
 

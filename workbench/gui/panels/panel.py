@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtCore import QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
@@ -142,12 +142,16 @@ class Panel(IsolatedPages, Drawn):
     def say_empty(self, text: str, step: str = "", own: QAbstractButton | None = None) -> None:
         """Cover the body with ``text``, or uncover it if the text is empty; below it stands the button of ``step``, or
         ``own``, one of the covered ones."""
+        waits = self.window().focusWidget() in (self._hint, self.next_step)
         self._hint.setText(text)
         self._step, self._own = step, own
         self._show_step()
         if bool(text) != self._is_empty:
             self._is_empty = bool(text)
             self.turn_to(int(self._is_empty))
+        kept = (each.hasFocus() for each in (self._hint, self.next_step) if each.isVisibleTo(self) and each.isEnabled())
+        if waits and not any(kept):
+            QTimer.singleShot(0, self, self.take_keyboard)  # once all is drawn: Qt gives it to another panel
 
     def show_running(self, steps: Collection[str]) -> None:
         """State in the button of an empty panel whether its step is among those that run or wait."""
@@ -160,6 +164,8 @@ class Panel(IsolatedPages, Drawn):
         title = not_isolated(self._own.text()) if self._own is not None else title
         runs = self._step in self._running
         self.next_step.setText(isolated(tr("Running…" if runs and title else title)))
+        if runs and self.window().focusWidget() is self.next_step:
+            self._hint.setFocus()
         self.next_step.setEnabled(not runs)
         self.next_step.setAccessibleName(tr(title).rstrip("…").replace("&", "") or tr("Next step"))
         self.next_step.setVisible(bool(title))
