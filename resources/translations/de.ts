@@ -1897,7 +1897,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Cluster</source>
-        <translation>Rechnerverbund</translation>
+        <translation>Cluster</translation>
     </message>
     <message>
         <source>other processes that calibrations and tables of losses use: local:4 for four processes of this machine, tcp://host:8786 for a Dask scheduler</source>
@@ -1917,7 +1917,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>'{}' is not the address of a cluster; give that of a Dask scheduler, such as tcp://host:8786, or local:4 for four processes of this machine</source>
-        <translation>'{}' ist keine Adresse eines Rechnerverbunds; die eines Dask-Schedulers angeben, etwa tcp://host:8786, oder local:4 für vier Prozesse dieses Rechners</translation>
+        <translation>'{}' ist keine Adresse eines Clusters; die eines Dask-Schedulers angeben, etwa tcp://host:8786, oder local:4 für vier Prozesse dieses Rechners</translation>
     </message>
     <message>
         <source>'{}': give a number of processes from {n} to {n}, such as local:4</source>
@@ -3777,7 +3777,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>the labels are {n} to {n}, the model has the classes {n} to {n}; give labels of this model's classes</source>
-        <translation>die Etiketten sind {n} bis {n}, das Modell hat die Klassen {n} bis {n}; Etiketten der Klassen dieses Modells angeben</translation>
+        <translation>die Labels sind {n} bis {n}, das Modell hat die Klassen {n} bis {n}; Labels der Klassen dieses Modells angeben</translation>
     </message>
     <message>
         <source>a text file, a table (.jsonl, .json, .csv, .parquet, .arrow, .feather), a .npy/.npz/.pt/.safetensors file of arrays, a folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*</source>
@@ -6905,7 +6905,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     </message>
     <message>
         <source>a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, bitsandbytes, ModelOpt, AutoRound, MLX, ...), an .onnx file, a Hugging Face folder (config.json and .safetensors), a Python file with a factory function, a .pt2 exported program, a .safetensors file or folder, a .gguf file, or a .pt/.pth state dict</source>
-        <translation>ein quantisierter Hugging-Face-Ordner (GPTQ, AWQ, compressed-tensors, bitsandbytes, ModelOpt, AutoRound, MLX, ...), eine .onnx-Datei, ein Hugging-Face-Ordner (config.json und .safetensors), eine Python-Datei mit einer Funktion, die das Modell baut, ein exportiertes Programm (.pt2), eine .safetensors-Datei oder ein Ordner davon, eine .gguf-Datei oder ein State Dict (.pt, .pth)</translation>
+        <translation>ein quantisierter Hugging-Face-Ordner (GPTQ, AWQ, compressed-tensors, bitsandbytes, ModelOpt, AutoRound, MLX, ...), eine .onnx-Datei, ein Hugging-Face-Ordner (config.json und .safetensors), eine Python-Datei mit einer Funktion, die das Modell baut, ein exportiertes Programm (.pt2), eine .safetensors-Datei oder ein Ordner davon, eine .gguf-Datei oder ein State-Dict (.pt, .pth)</translation>
     </message>
     <message>
         <source>Save the picture</source>
@@ -9251,7 +9251,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>check the disk and export again</source>
-        <translation>den Datenträger prüfen und noch einmal exportieren</translation>
+        <translation>die Platte prüfen und noch einmal exportieren</translation>
     </message>
     <message>
         <source>the configuration and the tokenizer cannot be copied</source>
@@ -9395,7 +9395,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the plan&apos;s rotation gives {} a weight of its own, which a network that ties it cannot load from a state dict</source>
-        <translation>die Rotation des Plans gibt {} ein eigenes Gewicht, das ein Netz, das es koppelt, nicht aus einem State Dict laden kann</translation>
+        <translation>die Rotation des Plans gibt {} ein eigenes Gewicht, das ein Netz, das es koppelt, nicht aus einem State-Dict laden kann</translation>
     </message>
     <message>
         <source>export to huggingface or safetensors</source>
@@ -9827,7 +9827,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the second moments of {} take {}, and {} of memory and disk are free</source>
-        <translation>die zweiten Momente von {} brauchen {}, und {} an Speicher und Datenträger sind frei</translation>
+        <translation>die zweiten Momente von {} brauchen {}, und {} sind im Speicher und auf der Platte frei</translation>
     </message>
     <message>
         <source>choose rtn-clip for it</source>
@@ -10083,7 +10083,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} holds token ids of shape {} and an attention mask of shape {}</source>
-        <translation>{} enthält Token-IDs der Form {} und eine Attention-Maske der Form {}</translation>
+        <translation>{} enthält Token-Nummern der Form {} und eine Attention-Maske der Form {}</translation>
     </message>
     <message>
         <source>give both as windows x tokens</source>
@@ -10091,7 +10091,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} holds {}, the model takes token ids</source>
-        <translation>{} enthält {}, das Modell nimmt Token-IDs</translation>
+        <translation>{} enthält {}, das Modell nimmt Token-Nummern</translation>
     </message>
     <message>
         <source>give integers, windows x tokens, or a text</source>
@@ -10155,7 +10155,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} is random: run twice on the same samples, its outputs differ by {} (their spread is {}), so no figure of it would mean anything</source>
-        <translation>{} ist zufällig: zweimal auf denselben Beispielen ausgeführt, unterscheiden sich die Ausgaben um {} (ihre Streuung ist {}), so dass keine Kennzahl davon etwas bedeuten würde</translation>
+        <translation>{} ist zufällig: zweimal auf denselben Beispielen ausgeführt, unterscheiden sich die Ausgaben um {} (ihre Streuung ist {}), sodass keine Kennzahl davon etwas bedeuten würde</translation>
     </message>
     <message>
         <source>switch dropout and other randomness off where the network is evaluated</source>
@@ -10163,7 +10163,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the model answers the same sample with {} numbers and with {}: how many there are depends on chance, on the weights or on the samples beside it (points that it finds, sounds of its own length), so that a quantized model cannot be compared with it</source>
-        <translation>das Modell beantwortet dasselbe Beispiel mit {} Zahlen und mit {}: wie viele es sind, hängt vom Zufall, von den Gewichten oder von den Beispielen daneben ab (gefundene Punkte, Töne eigener Länge), so dass ein quantisiertes Modell nicht damit verglichen werden kann</translation>
+        <translation>das Modell beantwortet dasselbe Beispiel mit {} Zahlen und mit {}: wie viele es sind, hängt vom Zufall, von den Gewichten oder von den Beispielen daneben ab (gefundene Punkte, Töne eigener Länge), sodass ein quantisiertes Modell nicht damit verglichen werden kann</translation>
     </message>
     <message>
         <source>the label {} is not a class</source>
@@ -10267,7 +10267,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>{} rows have no token ids, the first is row {}</source>
-        <translation>{} Zeilen haben keine Token-IDs, die erste ist Zeile {}</translation>
+        <translation>{} Zeilen haben keine Token-Nummern, die erste ist Zeile {}</translation>
     </message>
     <message>
         <source>remove them</source>
@@ -10287,7 +10287,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>give token ids</source>
-        <translation>Token-IDs angeben</translation>
+        <translation>Token-Nummern angeben</translation>
     </message>
     <message>
         <source>row {} has {}; give one for each</source>
@@ -10303,7 +10303,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>the model also needs the answers: labels, a list of token ids in each row</source>
-        <translation>das Modell braucht auch die Antworten: labels, eine Liste von Token-IDs in jeder Zeile</translation>
+        <translation>das Modell braucht auch die Antworten: labels, eine Liste von Token-Nummern in jeder Zeile</translation>
     </message>
     <message>
         <source>the data hold {}</source>
@@ -12059,7 +12059,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>save its state dict where it was made, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), and open that together with the Python file that builds the network</source>
-        <translation>den State Dict speichern, wo es entstand, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), und diesen zusammen mit der Python-Datei öffnen, die das Netz baut</translation>
+        <translation>den State-Dict speichern, wo es entstand, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), und diesen zusammen mit der Python-Datei öffnen, die das Netz baut</translation>
     </message>
     <message>
         <source>{} was not written by torch.save or is damaged ({w})</source>
@@ -12067,7 +12067,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>fetch it again or save its state dict where it was made, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), and open that together with the Python file that builds the network</source>
-        <translation>noch einmal holen, oder den State Dict speichern, wo es entstand, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), und diesen zusammen mit der Python-Datei öffnen, die das Netz baut</translation>
+        <translation>noch einmal holen, oder den State-Dict speichern, wo es entstand, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), und diesen zusammen mit der Python-Datei öffnen, die das Netz baut</translation>
     </message>
     <message>
         <source>no kernel was timed</source>
@@ -12631,7 +12631,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>No space left on device</source>
-        <translation>kein Platz mehr auf dem Datenträger</translation>
+        <translation>kein Platz mehr auf der Platte</translation>
     </message>
     <message>
         <source>Disk quota exceeded</source>

@@ -58,7 +58,7 @@ def test_names_that_repeat_what_a_pattern_has_cost_no_more_than_their_length(ger
 SAYS = (
     (FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "a.csv"), "Datei oder Ordner nicht gefunden"),
     (PermissionError(errno.EACCES, os.strerror(errno.EACCES), "a.csv"), "keine Erlaubnis"),
-    (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "kein Platz mehr auf dem Datenträger"),
+    (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "kein Platz mehr auf der Platte"),
     (IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "a folder"), "ist ein Ordner"),
 )  # fmt: skip
 

@@ -87,7 +87,8 @@ def test_the_catalogue_is_complete_and_its_mnemonics_are_unique() -> None:
 OTHER_WORDS = (
     "evaluier", "Evaluation", "Engine", "Stapel", "Anleitung", "Tour ", "Metrik", "Maschine", "Stichprobe", "Feld Plan",
     "fehlgeschlagen", "Gleitkomma-Modell", "Wichtigkeitsmatrix", "Schlüssel und Werte", "höher ist", "niedriger ist",
-    "gegenwärtig", " pro ", "{n} Probe",
+    "gegenwärtig", " pro ", "{n} Probe", "Token-ID", "Rechnerverbund", "Etikett", "Datenträger", "so dass",
+    "State Dict",
 )  # fmt: skip
 """What other words the same things have had: evaluations, the engine, batches, the guide, metrics, samples, panels."""
 
