@@ -88,15 +88,12 @@ class Panel(IsolatedPages, Drawn):
         return super().minimumSizeHint().boundedTo(self.smallest)
 
     def column(self, *items: Item, stretch: Item = None, focus: tuple[QWidget, ...] = ()) -> QVBoxLayout:
-        """Return the body's layout with ``items`` below each other; the first of ``focus`` in sight gets the keyboard.
-
-        Not by a focus proxy: Tab goes from the panel before to the proxy, and never to what stands above it.
-        """
+        """Return the body's layout with ``items`` below each other; the first of ``focus`` that is seen gets keys."""
         layout = column(*items, stretch=stretch)
         layout.setContentsMargins(6, 4, 6, 6)
         layout.setSpacing(4)
         self.body.setLayout(layout)
-        self._focus = focus
+        self._focus = focus  # no focus proxy: Tab would go past what stands above it
         return layout
 
     def take_keyboard(self) -> None:

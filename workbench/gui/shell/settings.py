@@ -42,10 +42,8 @@ class Choice:
         _store().setValue(self.key, value)
 
 
-role = Choice("role")
-"""The name of what the user came for."""
-language = Choice("language")
-"""The language of the window, such as ``de``; empty for the system's."""
+role = Choice("role")  # the name of what the user came for
+language = Choice("language")  # of the window, such as "de"; empty for the system's
 heat_colours = Choice("heatmap/colours", HEAT_COLOURS[0], HEAT_COLOURS)
 decimal_mark = Choice("numbers/decimal", ".", (".", ","))
 theme = Choice("theme", "system", ("system", "light", "dark"))
