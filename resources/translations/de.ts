@@ -6328,6 +6328,14 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Diese Sitzung: {}</translation>
     </message>
     <message>
+        <source>{n} compute thread</source>
+        <translation>{n} Rechen-Thread</translation>
+    </message>
+    <message>
+        <source>{n} core</source>
+        <translation>{n} Kern</translation>
+    </message>
+    <message>
         <source>{n} compute threads</source>
         <translation>{n} Rechen-Threads</translation>
     </message>
@@ -7278,6 +7286,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>sample {n}</source>
         <translation>Beispiel {n}</translation>
+    </message>
+    <message>
+        <source>sample {n}, {n} token</source>
+        <translation>Beispiel {n}, {n} Token</translation>
     </message>
     <message>
         <source>sample {n}, {n} tokens</source>

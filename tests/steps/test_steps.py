@@ -87,6 +87,13 @@ REQUESTS = (
 )  # fmt: skip
 
 
+def test_one_thread_is_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    lines = DEVICES.run(Context(), DevicesOptions())
+    assert lines[0].endswith(", 1 compute thread") and lines[1].endswith(", 1 core")
+
+
 def test_there_is_an_example_of_every_step() -> None:
     assert {request.step.name for request in REQUESTS} == {step.name for step in STEPS}
     assert len({step.name for step in STEPS}) == len({step.title for step in STEPS}) == len(STEPS)

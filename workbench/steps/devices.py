@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.insight.quantities import plural
 from workbench.models.placement import Device, devices
 from workbench.steps.step import Context, Step
 
@@ -20,8 +21,8 @@ def _run(context: Context, options: DevicesOptions) -> tuple[str, ...]:
     """Return one line for torch, the processor, and each GPU with its memory and compute capability."""
     import torch
 
-    lines = [f"torch {torch.__version__}, {torch.get_num_threads()} compute threads"]
-    lines.append(f"CPU: {processor()}, {os.cpu_count()} cores")
+    lines = [f"torch {torch.__version__}, {plural(torch.get_num_threads(), 'compute thread')}"]
+    lines.append(f"CPU: {processor()}, {plural(os.cpu_count() or 1, 'core')}")
     for number in range(torch.cuda.device_count()):
         facts = torch.cuda.get_device_properties(number)
         lines.append(

@@ -107,7 +107,7 @@ def _item(sample: Sample) -> QListWidgetItem:
 def in_full(sample: Sample) -> str:
     """Return everything that is known of a sample, its text last."""
     label = "" if sample.label is None else f", label {sample.label}"
-    tokens = f", {quantities.whole(sample.tokens)} tokens" if sample.tokens else ""
+    tokens = f", {quantities.plural(sample.tokens, 'token')}" if sample.tokens else ""
     heading = f"sample {quantities.whole(sample.index + 1)}{label}{tokens}"
     return f"{tr(heading)}\n{sample.text}"
 
