@@ -102,6 +102,21 @@ def test_calibration_gives_the_same_bits(tmp_path: Path, too_small: Callable[[],
     assert all(same(result.statistics[place], item) for place, item in exact.statistics.items())
 
 
+def test_a_graph_is_that_of_memory(tmp_path: Path, too_small: Callable[[], None]) -> None:
+    """Weights that are read when they are used made torch capture one size of a batch alone: two texts of 7 tokens."""
+    pytest.importorskip("onnx")
+    file = exported("llama", "gguf", "q4_0", tmp_path)
+    files = []
+    for place in (tmp_path / "whole", tmp_path / "later"):
+        model, out = open_model(file), place / "model.onnx"
+        place.mkdir()
+        plan = Plan().assign(["model.layers.*proj"], weights="int8-channel", algorithm="rtn")
+        exporter("onnx").export(quantize(model, plan), model, out, silent)
+        files.append(out.read_bytes())
+        too_small()
+    assert files[0] == files[1]
+
+
 @pytest.mark.parametrize("kind", ["gguf", "compressed-tensors"])
 def test_a_disk_without_room_leaves_the_weights(
     kind: str, tmp_path: Path, too_small: Callable[[], None], monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from workbench.deployment.onnx.frequencies import chosen_frequencies, kept_frequ
 from workbench.errors import BackendUnavailableError, CannotRunError, ExportError, WorkbenchError, first_line
 from workbench.installed import require_new
 from workbench.models.execution.network import NetworkModel, no_fused_attention, one_name_each
+from workbench.models.execution.widened import Wrapper
 from workbench.models.model import Model
 from workbench.models.tracing import probe, probes
 
@@ -137,7 +138,8 @@ class _Runner(nn.Module):
                 first.setdefault(id(tensor), self.names[name])
         self.places = {name: f"p{place}" for place, name in enumerate(dict.fromkeys(self.names.values()))}
         self.own = nn.ParameterDict({
-            place: nn.Parameter(tensors[name].detach(), requires_grad=False) for name, place in self.places.items()
+            place: nn.Parameter(_without_values(tensors[name]), requires_grad=False)
+            for name, place in self.places.items()
         })  # fmt: skip
 
     def forward(self, batch: Any) -> Any:
@@ -150,6 +152,12 @@ class _Runner(nn.Module):
             return functional_call(network, tensors, args, kwargs, tie_weights=False)
 
         return self.run(call, batch)
+
+
+def _without_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the shape and dtype, a plain one: torch captures those that are read from a file for one size
+    of a batch alone."""
+    return torch.empty(1, dtype=tensor.dtype).expand(tensor.shape) if isinstance(tensor, Wrapper) else tensor.detach()
 
 
 def captured(
