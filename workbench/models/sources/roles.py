@@ -77,6 +77,8 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
     modules = dict(network.named_modules(remove_duplicate=False))
     parameters = dict(network.named_parameters(remove_duplicate=False))
     ranked = {len(parameters[router]) for router in uses.routers}
+    routers = (layer for layer in parts.layers if names[id(parameters[layer.parameter])] in uses.routers)
+    routed = {_block(layer.name) for layer in routers} - {""}
     sharers, called = Counter[str](), Counter[tuple[str, bool]]()
     for layer in parts.layers:
         parameter = names[id(parameters[layer.parameter])]
@@ -99,7 +101,7 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
             products = [use for use in products if use not in others]
             if others and table and alone:
                 partly = not _add_matrix(parts, layer, others) or partly
-        reason = _reason(layer, module, parameter, products, uses)
+        reason = _reason(layer, module, parameter, products, uses, routed)
         used = _one_below_the_other(layer, products, ranked) or _as_used(layer, module, products)
         times = 1 if used.kind is LayerKind.EXPERTS else max(len(everything if alone else products), 1)
         changed = parts.by_name[layer.name] = replace(used, keep=reason, calls=times)
@@ -125,10 +127,11 @@ def _add_matrix(parts: NetworkParts, table: Layer, products: list[Use]) -> bool:
     return plain
 
 
-def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use], uses: Uses) -> str:
+def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use], uses: Uses, routed: set[str]) -> str:
+    """Return why a layer is kept; ``routed`` are the modules with a router in them."""
     if parameter in uses.routers and layer.tied_to is None:
         return ROUTER
-    if layer.matrix[0] == 1 and _block(parameter) in set(map(_block, uses.routers)):
+    if layer.matrix[0] == 1 and _block(layer.name) in routed:
         return SHARED_GATE
     if products and all(use.consecutive for use in products):
         return POSITIONS
@@ -143,9 +146,9 @@ def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use]
     return ""
 
 
-def _block(parameter: str) -> str:
-    """Return what holds the module of a parameter."""
-    return parameter.rpartition(".")[0].rpartition(".")[0]
+def _block(layer: str) -> str:
+    """Return the module that a layer is in."""
+    return layer.removesuffix(".weight").rpartition(".")[0]
 
 
 def _as_used(layer: Layer, module: nn.Module, products: list[Use]) -> Layer:
