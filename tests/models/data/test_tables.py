@@ -631,3 +631,18 @@ def test_columns_of_numbers_are_refused_where_a_model_takes_text_before_they_are
     with pytest.raises(DataError, match=r"the column a holds numbers, the model takes text \(--column\)"):
         read_table(file, "")
     assert read_table(file, "", "pictures").values == {"a": [1], "b": [2.5]}
+
+
+def test_of_a_cell_that_is_refused_a_message_shows_the_beginning_and_the_end(
+    tmp_path: Path, folder: Path, encoder: Any
+) -> None:
+    paired = model(tokens=True, vocabulary=60, positions=16, tokenizer=folder, sentences=True, embeds=True)
+    long = "w3 " * 10_000
+    file = write(tmp_path / "a.jsonl", [{"sentence1": "w3", "sentence2": "w4", "score": long}] * 2)
+    with pytest.raises(DataError, match="the score of a pair is 'w3 w3.{60,200}…") as caught:
+        open_dataset(file, paired)
+    assert len(str(caught.value)) < 500
+    file.write_text(json.dumps({"input_ids": [3, 4]}) + "\n" + json.dumps({"input_ids": [3, long]}) + "\n")
+    with pytest.raises(DataError, match="row 2 of input_ids holds") as caught:
+        open_dataset(file, encoder)
+    assert len(str(caught.value)) < 500

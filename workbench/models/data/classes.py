@@ -12,7 +12,7 @@ import torch
 from workbench.errors import DataError
 from workbench.models.data.tables import kind_of
 from workbench.plain_file import read_json
-from workbench.readable import readable
+from workbench.readable import few, readable
 
 DIGITS = 18
 """Digits of a class's number at most."""
@@ -61,9 +61,9 @@ def classes_of(labels: Sequence[Any] | None, folder: Path | None, file: Path) ->
     own = {_plain(name): number for name, number in stated.items()}
     names = sorted({str(label) for label in labels})
     if any(_plain(name) in own for name in names):
-        unknown = [name for name in names if _plain(name) not in own]
+        unknown = [repr(name) for name in names if _plain(name) not in own]
         if unknown:
-            raise DataError(f"{file}: the model has no class {unknown[0]!r}; its classes are {_listed(list(stated))}")
+            raise DataError(f"{file}: the model has no class {few(unknown[:1])}; its classes are {_listed([*stated])}")
         return Classes(numbers=[own[_plain(str(label))] for label in labels])
     if all(name.isascii() and name.isdecimal() and len(name) <= DIGITS for name in names):
         return _by_number(names, labels, stated, file)

@@ -107,8 +107,8 @@ def _numbered(tags: Sequence[Any], spec: InputSpec, file: Path) -> Sequence[Any]
     if not names:
         return tags
     own = stated_classes(spec.folder)
-    if unknown := sorted(names - own.keys()):
-        raise DataError(f"{file}: the model has no class {unknown[0]!r}; its classes are {few(own, 8) or 'not named'}")
+    if unknown := sorted(map(repr, names - own.keys()))[:1]:
+        raise DataError(f"{file}: the model has no class {few(unknown)}; its classes are {few(own, 8) or 'not named'}")
     return [[own.get(each, each) if isinstance(each, str) else each for each in row] for row in tags]
 
 
@@ -133,7 +133,8 @@ def _row(row: Any, name: str, number: int, file: Path) -> list[int]:
     entries = row if isinstance(row, list) else [row]
     odd = next((each for each in entries if not isinstance(each, int)), None if isinstance(row, list) else row)
     if not isinstance(row, list) or not all(isinstance(each, int) for each in entries):
-        raise DataError(f"{file}: row {number + 1} of {name} holds {odd!r}, a list of whole numbers was expected")
+        shown = few([repr(odd)])
+        raise DataError(f"{file}: row {number + 1} of {name} holds {shown}, a list of whole numbers was expected")
     if not all(-(2**63) <= each < 2**63 for each in entries):
         raise DataError(f"{file}: row {number + 1} of {name} holds a number beyond 64 bits")
     return [int(each) for each in entries]

@@ -138,7 +138,7 @@ def _sentences(table: Table, file: Path, spec: InputSpec, reading: Reading, chat
 
 def _scores(labels: Sequence[Any], file: Path) -> list[float]:
     if not all(isinstance(label, int | float) for label in labels):
-        raise DataError(f"{file}: the score of a pair is {labels[0]!r}; give a number (--column A,B,SCORE)")
+        raise DataError(f"{file}: the score of a pair is {few([repr(labels[0])])}; give a number (--column A,B,SCORE)")
     return [float(label) for label in labels]
 
 
