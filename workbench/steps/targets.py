@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from workbench.deployment.networks import unknown_network
 from workbench.deployment.targets import RUNTIMES, Target, target
-from workbench.errors import BudgetError, PlanError, SchemeError
+from workbench.errors import BudgetError, MissingResultError, PlanError, SchemeError
 from workbench.insight.legality import refused_cells, rounding_of, target_schemes, unknown_rounding
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import Totals
@@ -90,7 +90,7 @@ def _best(session: Session, each: Target, options: SearchOptions, metric: str) -
         return replace(none, reason=f"it runs none of the schemes that were scored; score some that it runs ({own})")
     try:
         plan = find_plan(session, options)
-    except (BudgetError, PlanError, SchemeError) as error:
+    except (BudgetError, MissingResultError, PlanError, SchemeError) as error:
         return replace(none, reason=str(error))
     sums, assignments = totals_of(session, plan, metric), resolve(plan, session.model.layers)
     kind = "" if each.runtime is None else FOLDERS.get(each.runtime.name, "")
