@@ -60,8 +60,9 @@ def test_the_page_is_turned_before_any_panel_draws(live: Callable[..., None], mo
         await person.open(sessions.full(1))
         assert drawn.index("LayersPanel") < drawn.index("rows"), "painted before there was anything to see"
         assert turned[-1] == [] and {"LayersPanel", "PlanPanel", "SensitivityPanel", "DistributionsPanel"} <= {*drawn}
+        drawn.clear()
         await person.act(lambda: person.window.reveal("accuracy"))
-        assert drawn[-1] == "AccuracyPanel", "a panel that comes to the front still draws itself"
+        assert "AccuracyPanel" in drawn, "a panel that comes to the front still draws itself"
 
     live(story, size=(1920, 1080))
 
