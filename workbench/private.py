@@ -30,20 +30,8 @@ _WITHIN = 6
 """A path that begins with a slash goes on where one of so many words behind it has a slash or an ending, too."""
 _FILES = re.compile(rf"(?<![\w/<>.-])[^\s\"',;:()<>/\\]+({_ENDING})", re.IGNORECASE)
 
-_OPTIONS = (
-    "checkpoint",
-    "data",
-    "file",
-    "imatrix",
-    "model",
-    "other",
-    "out",
-    "path",
-    "plan",
-    "session",
-    "tasks",
-    "weights",
-)
+_OPTIONS = ("checkpoint", "data", "file", "imatrix", "model", "other", "out", "path", "plan", "session", "tasks",
+            "weights")  # fmt: skip
 """The options of commands and steps that are names of files."""
 
 _PLAIN = frozenset(["calibration", "data", "evaluation", "file", "model", "out", "output", "plan", "session", "text"])

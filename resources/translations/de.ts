@@ -8674,6 +8674,10 @@ Auf {}.</translation>
         <translation>{} führt keines der bewerteten Schemata aus; die bewerten, die es ausführt</translation>
     </message>
     <message>
+        <source>its weights in float32 do not fit into memory; they take {} of the disk, in temporary files into which each is decoded when it is first used</source>
+        <translation>seine Gewichte passen in float32 nicht in den Speicher; sie belegen {} der Platte, in temporären Dateien, in die jedes beim ersten Gebrauch entpackt wird</translation>
+    </message>
+    <message>
         <source>there is no audit to correct by; audit a plan first</source>
         <translation>es gibt keine Prüfung, nach der zu korrigieren wäre; zuerst einen Plan prüfen</translation>
     </message>

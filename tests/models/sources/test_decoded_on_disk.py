@@ -72,6 +72,7 @@ def test_answers_weights_and_bytes_are_those_of_memory(
     monkeypatch.setattr(Later, "_write", lambda self, out: (written.append(self), write(self, out))[1])
     model = open_model(file)
     assert model.summary == whole.summary and len(written) <= 2  # the tables in which tokens are looked up
+    assert "do not fit into memory; they take" in " ".join(model.notes) and not any("memory" in n for n in whole.notes)
     parameters = list(model.body.network.parameters())  # type: ignore[attr-defined]
     assert sum(isinstance(each, Widened) for each in parameters) > 4
     with torch.no_grad():

@@ -8,7 +8,7 @@ tensor and the file as many (experts), and what a file holds in codes, is put on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Self
@@ -18,7 +18,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from workbench.errors import MemoryLimitError
-from workbench.memory import Scratch, let_go, limit, put_away_again
+from workbench.memory import Scratch, let_go, limit, put_away_again, size_text
 from workbench.models.readers.mapped import require_whole
 
 PIECE = 1 << 24
@@ -198,6 +198,15 @@ def put_on_disk(
         without_room.append(error)
         raise
     return Widened(place, Later(place, fill))
+
+
+def decoded_note(weights: Iterable[torch.Tensor]) -> str:
+    """Say how much of the disk the ``weights`` of a model take that :func:`put_on_disk` returned."""
+    nbytes = sum(each.held.nbytes for each in weights if isinstance(each, Widened) and each.later is not None)
+    return (
+        f"its weights in float32 do not fit into memory; they take {size_text(nbytes)} of the disk, in temporary files "
+        "into which each is decoded when it is first used"
+    )
 
 
 def _are_alike(parts: Sequence[torch.Tensor]) -> bool:

@@ -16,7 +16,7 @@ from workbench.errors import MemoryLimitError, NotAModelError, first_line
 from workbench.models.checkpoints.experts import joined_when_read, rows_of
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
-from workbench.models.execution.widened import LEAST, put_on_disk
+from workbench.models.execution.widened import LEAST, decoded_note, put_on_disk
 from workbench.models.gguf.architectures import (
     SCALED_HEADS,
     Architecture,
@@ -229,18 +229,17 @@ class Mapped:
 
     def encoded(self, parameter: str) -> QuantizedTensor | None:
         """Return a parameter's matrix as the file holds it; None where that is in plain numbers or in two formats."""
-        names, order = self.names[parameter], self.orders.get(parameter, self.rows.get(parameter))
-        found = [encoded_blocks(self.file, name) for name in names]
-        stored = [each for each in found if each is not None and each.scheme == (found[0] and found[0].scheme)]
-        if len(stored) < len(names):
+        names = self.names[parameter]
+        stored = [each for name in names if (each := encoded_blocks(self.file, name)) is not None]
+        if len(stored) < len(names) or len({each.scheme for each in stored}) > 1:
             return None
         if len(stored) > 1:
             experts, rows, _ = self.file.tensors[names[0]].shape
             starts = range(0, experts * rows, rows)
             return joined_when_read([(each, slice(start, start + rows)) for start in starts for each in stored])
-        if isinstance(order, np.ndarray):
-            order = np.argsort(order) if parameter not in self.rows else np.argsort(order) + self.rows[parameter].start
-        return stored[0] if order is None else rows_of(stored[0], order)
+        part, order = self.rows.get(parameter), self.orders.get(parameter)
+        own = stored[0] if part is None else rows_of(stored[0], part)
+        return own if order is None else rows_of(own, np.argsort(order))
 
 
 def _decoded(stored: QuantizedTensor) -> Iterator[tuple[slice, torch.Tensor]]:
@@ -309,7 +308,9 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     with quiet():
         network = cls.from_pretrained(None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options)
     _scale_rotary(network, file)
-    return _model(file, source, network, mapped, finite=on_disk and mapped.is_finite())
+    model = _model(file, source, network, mapped, finite=on_disk and mapped.is_finite())
+    model.notes += (decoded_note(state.values()),) if on_disk else ()
+    return model
 
 
 def _settings(file: GgufFile, architecture: Architecture, config: type) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from workbench.models.checkpoints.switched import one_by_one
 from workbench.models.checkpoints.torchao import read_torchao
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, NetworkModel
-from workbench.models.execution.widened import LEAST, put_on_disk, widened
+from workbench.models.execution.widened import LEAST, decoded_note, put_on_disk, widened
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
@@ -384,5 +384,6 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
     )  # fmt: skip
     renamed = {new: name for name, new in loaded_names(network, checkpoint.logical.tensors).items()}
     opened = QuantizedNetwork(built.summary, built.body, inputs, checkpoint=replace(checkpoint, names=renamed))
-    opened.notes = (*notes, *opened.notes)
+    later = (decoded_note(network.parameters()),) if on_disk else ()
+    opened.notes = (*notes, *later, *opened.notes)
     return opened
