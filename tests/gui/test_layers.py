@@ -105,7 +105,7 @@ def test_columns_are_chosen_and_remembered(live: Callable[..., None]) -> None:
         hidden = settings.hidden_columns()
         assert hidden is not None and "Measured" not in hidden and "Time" in hidden
         index = person.window.panels["layers"].model.index_of(UP, MEASURED)
-        assert index.data() == "0.125"
+        assert index.data() == "1.25e-1"
 
     live(story)
 
@@ -202,7 +202,7 @@ def test_a_block_shows_the_sums_and_the_worst_of_its_layers(live: Callable[..., 
         schemes = {layer.name: person.state.assignments[layer.name].weights for layer in block}
         losses = {name: table.of(name, scheme) if scheme != "keep" else 0.0 for name, scheme in schemes.items()}
         bits = sum(layer_bits(layer, schemes[layer.name]) for layer in block)
-        assert shown(SIZE) == quantities.data_size(bits / 8) and shown(LOSS) == quantities.number(sum(losses.values()))
+        assert shown(SIZE) == quantities.data_size(bits / 8) and shown(LOSS) == quantities.loss(sum(losses.values()))
         assert shown(BITS) == f"{bits / sum(layer.parameters for layer in block):.2f}"
         assert shown(SCHEME) == f"{len(set(schemes.values()))} schemes"
         index = model.index_of(block[0].name).parent()

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.tables.fields import Field
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.layer_columns import NAME, SCHEME
 from workbench.gui.tables.layer_rows import tree
 from workbench.gui.tables.records import RecordsView
@@ -221,3 +221,11 @@ def test_columns_of_a_short_table_only_grow_while_it_changes(qapp: QApplication)
 )  # fmt: skip
 def test_cells_of_heatmaps_have_one_style_below_1(value: float, narrow: bool, text: str) -> None:
     assert quantities.cell(value, narrow) == text
+
+
+@pytest.mark.parametrize("unit", [METRIC_UNIT, "nats"])
+def test_a_column_of_losses_has_one_style_below_1(unit: str) -> None:
+    losses = Number("Loss", float, unit=unit)
+    assert [losses.shown(value) for value in (0.23, 0.00151, 4.6e-4, -1.2e-7, 0.99951, 12.3)] == [
+        "2.30e-1", "1.51e-3", "4.60e-4", "−1.20e-7", "1.00", "12.3"]  # fmt: skip
+    assert losses.shown(0.0) == "0" and losses.shown(math.nan) == quantities.NONE

@@ -90,6 +90,13 @@ def number(value: float | None, digits: int = 3) -> str:
     return typeset(text)
 
 
+def loss(value: float | None) -> str:
+    """Return a loss with three digits, in one style below 1, so that a column of them compares: 2.30e-1, 4.61e-4."""
+    if value is None or not 0 < abs(value) < 1:
+        return number(value)
+    return typeset(f"{value:.2e}") if abs(value) < 0.995 else number(math.copysign(1, value))
+
+
 def cell(value: float, narrow: bool = False) -> str:
     """Return ``value`` in at most six characters (four if ``narrow``), for a heatmap cell: one style below 1."""
     if math.isnan(value):

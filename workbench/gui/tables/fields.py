@@ -15,6 +15,9 @@ from workbench.insight import quantities
 METRIC_UNIT = "?"
 """Stands for the unit of the sensitivity metric, which the table's model knows."""
 
+LOSSES = METRIC_UNIT, "nats", "loss per MB"
+"""Units of columns that span powers of ten, in one style."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -53,6 +56,8 @@ class Field:
             return quantities.NONE if self.numeric else ""
         if self.show is not None:
             return self.show(value)
+        if self.unit in LOSSES:
+            return quantities.loss(value)
         if isinstance(value, str | bool):
             return plain(value)
         return quantities.whole(value) if isinstance(value, int) else quantities.number(value)

@@ -63,7 +63,7 @@ def block_sums(layers: list[LayerFacts]) -> dict[int, Any]:
     if losses and not any(map(math.isnan, losses)):
         sums[LOSS] = math.fsum(losses)
         worst = max(owned, key=lambda facts: facts.loss)
-        sums[NAME] = f"{worst.layer.name} ({quantities.number(worst.loss)})"
+        sums[NAME] = f"{worst.layer.name} ({quantities.loss(worst.loss)})"
     schemes = {_scheme(facts) for facts in owned}
     sums[SCHEME] = schemes.pop() if len(schemes) == 1 else tr("{} schemes").format(len(schemes))
     return sums

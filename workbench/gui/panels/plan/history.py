@@ -52,7 +52,7 @@ DIFFERENCES = (
            lambda value: quantities.signed(value, quantities.data_size), unit="bytes",
            tip="Bytes of the second minus the first"),
     Number("Δ loss", lambda row: row.losses[1] - row.losses[0],
-           lambda value: quantities.signed(value, quantities.number), unit=METRIC_UNIT,
+           lambda value: quantities.signed(value, quantities.loss), unit=METRIC_UNIT,
            tip="Loss of the second minus the first, for each layer as if it were the only one; above 0 is worse. "
                "Errors of several layers cost more or less together, so the rows need not add up to the plans' "
                "difference"),
