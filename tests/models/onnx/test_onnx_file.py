@@ -270,6 +270,22 @@ def test_tensors_outside_the_folder_are_refused(location: str, tmp_path: Path) -
         open_model(_save(folder, _outside(location)))
 
 
+def test_tensors_in_the_same_bytes_are_not_read_without_end(tmp_path: Path) -> None:
+    """Each of them is read: a file of 8 MB that is named often enough took minutes."""
+
+    def change(model: Any) -> None:
+        _outside("d.bin")(model)
+        whole = next(each for each in model.graph.initializer if each.data_location == 1)
+        whole.dims[:] = [1024, 1024]
+        for number in range(100):
+            model.graph.initializer.add().CopyFrom(whole)
+            model.graph.initializer[-1].name = f"t{number}"
+
+    (tmp_path / "d.bin").write_bytes(bytes(1 << 22))
+    with pytest.raises(NotAModelError, match="more than 64 times"):
+        open_model(_save(tmp_path, change))
+
+
 def test_data_beside_the_graph_are_read_and_bounded(tmp_path: Path) -> None:
     import onnx
 

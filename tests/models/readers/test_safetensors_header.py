@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from workbench.errors import NotAModelError
+from workbench.models.sources import open_model
 from workbench.models.sources.stored import tensors_in_files
 
 
@@ -91,3 +92,32 @@ def test_damage_is_one_line(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(NotAModelError) as caught:
         tensors_in_files([tmp_path / "m.safetensors"])
     assert "\n" not in str(caught.value)
+
+
+def folder_of(place: Path, config: dict[str, Any], **tensors: tuple[str, list[int]]) -> Path:
+    """Write a folder with a matrix, and tensors without numbers."""
+    entries = {
+        name: {"dtype": dtype, "shape": shape, "data_offsets": [4, 4]} for name, (dtype, shape) in tensors.items()
+    }
+    head = json.dumps({"a.weight": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}} | entries).encode()
+    (place / "model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + bytes(4))
+    (place / "config.json").write_text(json.dumps({"model_type": "qwen2_moe"} | config))
+    return place
+
+
+@pytest.mark.parametrize("shape", [[10**10, 0, 8], [0, 10**10], [2**61, 8, 0], [3, 2**61, 2**61, 0]], ids=str)
+def test_a_tensor_without_numbers_has_no_axes_without_end(tmp_path: Path, shape: list[int]) -> None:
+    """Experts of an MLX folder were counted one by one: a few bytes took minutes and the memory."""
+    names = [f"model.layers.0.mlp.switch_mlp.gate_proj.{part}" for part in ("weight", "scales", "biases")]
+    tensors = dict(zip(names, [("U32", shape), ("F16", shape), ("F16", shape)], strict=True))
+    folder = folder_of(tmp_path, {"quantization": {"group_size": 32, "bits": 4}}, **tensors)
+    with pytest.raises(NotAModelError, match="is empty and says"):
+        open_model(folder)
+
+
+def test_a_tensor_without_numbers_is_no_layer(tmp_path: Path) -> None:
+    folder_of(
+        tmp_path, {}, **{"b.weight": ("F32", [0, 128]), "c.weight": ("F32", [128, 0]), "d.weight": ("F32", [8, 0])}
+    )
+    model = open_model(tmp_path / "model.safetensors")
+    assert not model.summary.layers and {each.name for each in model.summary.others} >= {"b.weight", "c.weight"}

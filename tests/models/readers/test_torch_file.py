@@ -199,3 +199,20 @@ def test_data_of_odd_tensors_are_told(tmp_path: Path) -> None:
     torch.save({"inputs": torch.ones(4, 3)}, tmp_path / "y.pt")
     (batch,) = open_dataset(tmp_path / "y.pt", model(tokens=False)).batches(4)
     assert np.array_equal(batch["inputs"].numpy(), np.ones((4, 3)))
+
+
+def test_tensors_in_the_same_bytes_are_not_read_without_end(tmp_path: Path) -> None:
+    """Views of one storage, each of which is read: 20 MB were 160 GB, and took minutes."""
+    storage = torch.zeros(1 << 18)
+    views = {f"t{place}": storage.as_strided((1 << 9, 500), (500, 1), place) for place in range(2000)}
+    torch.save(dict(list(views.items())[:50]), tmp_path / "few.pt")
+    torch.save(views, tmp_path / "many.pt")
+    assert len(open_model(tmp_path / "few.pt").summary.layers) == 50
+    with pytest.raises(NotAModelError, match="more than 64 times"):
+        open_model(tmp_path / "many.pt")
+
+
+def test_a_tensor_without_numbers_has_no_axes_without_end(tmp_path: Path) -> None:
+    torch.save({"a": torch.zeros(4, 4), "b": torch.zeros(1 << 40, 0)}, tmp_path / "m.pt")
+    with pytest.raises(NotAModelError, match="is empty and says"):
+        open_model(tmp_path / "m.pt")

@@ -41,7 +41,7 @@ def one_by_one(store: TensorStore) -> TensorStore:
     tensors, places = dict[str, StoredTensor](), dict[str, tuple[str, int]]()
     for name, tensor in store.tensors.items():
         match = ALL.fullmatch(name)
-        if match is None or len(tensor.shape) != 3:
+        if match is None or len(tensor.shape) != 3 or 0 in tensor.shape:
             tensors[name] = tensor
             continue
         for expert in range(tensor.shape[0]):

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from workbench.errors import NotAModelError
 from workbench.models.gguf.tensors import library
 from workbench.models.gguf.values import ARRAY, BOOL, FORMATS, STRING, UINT32, Value
+from workbench.models.readers.mapped import require_bounded
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -86,7 +88,6 @@ def read_gguf(path: Path) -> GgufFile:
     Raises NotAModelError, in one line, for one that is foreign, damaged, cut short or without tensors, and where a part
     is missing, BackendUnavailableError without the package gguf.
     """
-    library()
     file, _ = _one(path)
     count = file.metadata.get("split.count", Value(UINT32, 1)).data
     if isinstance(count, int) and count > 1:
@@ -130,7 +131,7 @@ def _one(path: Path, most: int = MOST) -> tuple[GgufFile, int]:
     cursor = _Cursor(path, memoryview(data), size, most)  # type: ignore[arg-type]
     try:
         return _read(cursor), cursor.left
-    except (struct.error, OverflowError, UnicodeDecodeError) as error:
+    except (struct.error, OverflowError, ValueError) as error:
         raise cursor.damaged(f"its header is cut short or garbled ({error})") from None
 
 
@@ -189,12 +190,14 @@ def _read(cursor: _Cursor) -> GgufFile:
     alignment = metadata.get("general.alignment", Value(UINT32, _ALIGNMENT)).data
     if not isinstance(alignment, int) or not 0 < alignment <= 1 << 20 or alignment & (alignment - 1):
         raise cursor.damaged(f"its alignment is {alignment!r}, a power of two was expected")
-    facts: dict[str, tuple[StoredBlocks, int]] = {}
+    gguf, facts = library(), dict[str, tuple[StoredBlocks, int]]()
     for _ in range(tensors):
-        tensor, offset = _facts(cursor)
+        tensor, offset = _facts(cursor, gguf)
         if tensor.name in facts:
             raise cursor.damaged(f"it has the tensor {tensor.name} twice")
         facts[tensor.name] = tensor, offset
+    if (nbytes := sum(tensor.nbytes for tensor, _ in facts.values())) > cursor.size:
+        raise cursor.damaged(f"its tensors take {nbytes} bytes, it has {cursor.size}")
     start = -(-cursor.at // alignment) * alignment
     stored: dict[str, StoredBlocks] = {}
     for tensor, offset in facts.values():
@@ -228,9 +231,8 @@ def _value(cursor: _Cursor, kind: int, key: str) -> Value:
     return Value(kind, bool(value) if kind == BOOL else value)
 
 
-def _facts(cursor: _Cursor) -> tuple[StoredBlocks, int]:
+def _facts(cursor: _Cursor, gguf: ModuleType) -> tuple[StoredBlocks, int]:
     """Return a tensor's facts, without its place, and its offset from the first tensor's."""
-    gguf = library()
     name, axes = cursor.text().decode(), cursor.number("I")
     if axes > _AXES:
         raise cursor.damaged(f"the tensor {name} has {axes} axes, {_AXES} is the most")
@@ -246,5 +248,6 @@ def _facts(cursor: _Cursor) -> tuple[StoredBlocks, int]:
         ) from None
     if shape[-1] % width:
         raise cursor.damaged(f"the tensor {name} has rows of {shape[-1]}, {kind.name} stores blocks of {width}")
+    require_bounded(shape, f"the tensor {name}")
     nbytes = math.prod(shape) // int(width) * int(block_bytes)
     return StoredBlocks(path=cursor.path, name=name, type=kind.name, shape=shape, start=0, nbytes=nbytes), offset

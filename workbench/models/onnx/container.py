@@ -17,7 +17,7 @@ from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.onnx.inner import hoist_weights, inner_graphs
 from workbench.models.onnx.schemas import require_schemas
-from workbench.models.readers.mapped import MappedFile
+from workbench.models.readers.mapped import MappedFile, require_bounded, require_held
 
 if TYPE_CHECKING:
     import torch
@@ -318,6 +318,7 @@ def _entry(tensor: Any) -> tuple[list[Any], np.ndarray | None]:
         raise NotAModelError(f"its tensor {tensor.name} is of type {tensor.data_type}, which is not read yet")
     if any(size < 0 for size in shape):
         raise NotAModelError(f"its tensor {tensor.name} has the shape {shape}")
+    require_bounded(shape, f"its tensor {tensor.name}")
     if tensor.data_location == TensorProto.EXTERNAL:
         place = {entry.key: entry.value for entry in tensor.external_data}
         where = [place.get("location", ""), place.get("offset", "0"), place.get("length", "")]
@@ -350,6 +351,11 @@ def _arrays(path: Path, table: Any, data: list[np.ndarray]) -> dict[str, StoredA
                 )
             array = StoredArray(name=name, type=kind, shape=tuple(shape), data=None, file=file, start=start)
         arrays[name] = array
+    within = sum(array.nbytes for array in arrays.values() if array.file is not None)
+    try:
+        require_held(within, sum(file.size for file in files.values()))
+    except ValueError as error:
+        raise NotAModelError(f"{path}: {error}") from None
     return arrays
 
 

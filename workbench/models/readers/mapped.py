@@ -18,11 +18,29 @@ from workbench.plain_file import opened
 if TYPE_CHECKING:
     import torch
 
+MOST_EMPTY = 1 << 24
+"""What the axes of a tensor without numbers multiply to at most, but for those of 0: no bytes bound them."""
+
+SHARED, LEAST_SHARED = 64, 1 << 26
+"""Tensors may lie in the same bytes and take so many times as much as a file has, or so many bytes: all are read."""
+
 NO_RESERVE = 0x4000
 """Linux: a private mapping takes no memory before it is written into, however large the file."""
 
 _mapped: WeakKeyDictionary[mmap.mmap, tuple[Path, int, int]] = WeakKeyDictionary()
 """What is mapped, while any tensor of it is there: the file, its bytes when it was opened, and its address."""
+
+
+def require_bounded(shape: Sequence[int], name: str) -> None:
+    """Raise ValueError for a tensor without numbers whose other axes are beyond use: rows take time and memory."""
+    if not math.prod(shape) and (size := math.prod(filter(None, shape))) > MOST_EMPTY:
+        raise ValueError(f"{name} is empty and says to have axes of {size:.0e}")
+
+
+def require_held(nbytes: int, size: int) -> None:
+    """Raise ValueError where tensors in the same bytes of a file of ``size`` are too many to be read one by one."""
+    if nbytes > max(SHARED * size, LEAST_SHARED):
+        raise ValueError(f"its tensors take more than {SHARED} times the {size} bytes of the file")
 
 
 def require_whole(address: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from workbench.models.dtypes import BY_CODE
-from workbench.models.readers.mapped import MappedFile
+from workbench.models.readers.mapped import MappedFile, require_bounded
 
 
 class UnknownDtypeError(ValueError):
@@ -101,4 +101,5 @@ def _entry(name: str, entry: Any, base: int) -> StoredEntry:
     size = math.prod(shape) * dtype.bits // 8
     if last - first != size:
         raise ValueError(f"the tensor {name} takes {size} bytes and has {last - first}")
+    require_bounded(shape, f"the tensor {name}")
     return StoredEntry(dtype.name, tuple(shape), base + first, base + last)

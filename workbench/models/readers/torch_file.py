@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from workbench.models.readers.mapped import MappedFile
+from workbench.models.readers.mapped import MappedFile, require_bounded, require_held
 from workbench.models.readers.plain_pickle import Named, NotPlainError, PlainPickle, ScriptedError, keys
 from workbench.plain_file import opened
 
@@ -207,6 +207,7 @@ def _view(arguments: tuple[Any, ...], dtype: str) -> _View:
     sizes, steps = _whole(shape), _whole(strides)
     if len(sizes) != len(steps) or len(sizes) > MOST_AXES:
         raise ValueError("the sizes and strides of a tensor do not fit together")
+    require_bounded(sizes, "a tensor")
     return _View(storage, dtype.removeprefix("torch.") or storage.dtype, _whole([offset])[0], sizes, steps)
 
 
@@ -223,6 +224,7 @@ class _Tensors:
     file: MappedFile
     places: Mapping[str, tuple[int, int]]
     made: dict[int, Any] = field(default_factory=dict)
+    taken: list[int] = field(default_factory=lambda: [0])
 
     def of(self, value: Any) -> Any:
         """Return a value with tensors in place of the views; raises RecursionError for one that holds itself."""
@@ -257,5 +259,7 @@ class _Tensors:
             return torch.empty(view.shape, dtype=dtype)
         if count > available:
             return UnsupportedTensor(f"of the shape {view.shape}, but the file holds fewer values")
+        self.taken[0] += count * dtype.itemsize
+        require_held(self.taken[0], self.file.size)
         whole = self.file.tensor(start, (available,), dtype)
         return whole.as_strided(view.shape, view.strides, view.offset)

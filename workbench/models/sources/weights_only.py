@@ -60,7 +60,7 @@ def weights_only_model(source: ModelSource, store: TensorStore, *, read: bool = 
 def guess_role(tensor: StoredTensor) -> Role | None:
     """Guess from a tensor's name and shape what it does; None for what is kept (norms, biases, buffers, integers)."""
     path, last, rank = tensor.name.lower(), tensor.name.rpartition(".")[2], len(tensor.shape)
-    if tensor.dtype not in FLOATING or rank < 2 or is_norm(path) or tensor.shape[0] == 1:
+    if tensor.dtype not in FLOATING or rank < 2 or 0 in tensor.shape or is_norm(path) or tensor.shape[0] == 1:
         return None
     if last.startswith(("weight_ih", "weight_hh")):
         return Role(kind=LayerKind.RECURRENT)
