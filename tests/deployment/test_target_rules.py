@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from workbench.deployment.checkpoints.mlx import MlxMethod
 from workbench.deployment.checkpoints.torchao import TorchaoMethod
 from workbench.deployment.exporters import exporter
 from workbench.deployment.gguf_tensors import layer_refusal
-from workbench.deployment.targets import target
+from workbench.deployment.targets import Runtime, target
 from workbench.deployment.tensors import possible
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.sources import open_model
@@ -98,3 +99,14 @@ def test_what_the_exporter_refuses_the_target_does_too(name: str, scheme: str, r
     layer, made = LAYERS[0], parse_scheme(scheme)
     assert METHODS[name].refusal(layer, Assignment(weights=scheme), job(layer, made)) is not None
     assert reason in str(target(name).legal(layer, scheme, None))
+
+
+@pytest.mark.parametrize("name", ["vllm", "gguf"])
+def test_what_a_target_accepts_is_worked_out_once_for_all_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = replace(LAYERS[0], shape=(96, 224))
+    tied = (layer, replace(layer, name="head", tied_to=layer.name))
+    expected = target(name).among([layer]).legal(layer, "int4-g32")
+    monkeypatch.setattr(Runtime, "refuses", lambda *_: pytest.fail("it was asked before"))
+    assert target(name).among([layer]).legal(layer, "int4-g32") == expected
+    if name == "vllm":
+        assert "has to stay" in str(target(name).among(tied).legal(layer, "int4-g32"))

@@ -146,7 +146,7 @@ class Target:
         """Return the target for all the layers of a model: which weights are shared is not a fact of one of them."""
         if self.runtime is None or not self.runtime.keeps_tied:
             return self
-        return replace(self, tied=frozenset(layer.tied_to for layer in layers if layer.tied_to), _known={})
+        return replace(self, tied=frozenset(layer.tied_to for layer in layers if layer.tied_to))
 
     def legal(self, layer: Layer, weights: str, inputs: str | None = None) -> str | None:
         """Return why the target cannot run ``layer`` so, None if it can; remembered by what it depends on."""

@@ -285,10 +285,9 @@ class LayersModel(QAbstractItemModel):
         return selection
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        children = self.rows.children(parent.internalId() if parent.isValid() else ROOT)
-        if not (0 <= row < len(children) and 0 <= column < len(COLUMNS)):
-            return QModelIndex()
-        return self.createIndex(row, column, children[row])
+        children = self.rows.children(parent.internalId()) if parent.isValid() else self.rows.top
+        inside = 0 <= row < len(children) and 0 <= column < len(COLUMNS)
+        return self.createIndex(row, column, children[row]) if inside else QModelIndex()
 
     def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
         if not index.isValid():
@@ -308,10 +307,11 @@ class LayersModel(QAbstractItemModel):
         return heading(COLUMNS[section], role, self._unit) if orientation == Qt.Orientation.Horizontal else None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid():
+        column = index.column()
+        if column < 0:
             return Qt.ItemFlag.NoItemFlags
-        row, column = self.row_at(index), index.column()
-        if row.layer is None or column not in FIELDS or (column == CACHE and not makes_keys_or_values(row.layer)):
+        row = self.rows.rows[index.internalId()]
+        if column not in FIELDS or row.layer is None or (column == CACHE and not makes_keys_or_values(row.layer)):
             return SELECTABLE if row.is_group else LEAF
         return EDITABLE
 

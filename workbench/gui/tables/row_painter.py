@@ -16,6 +16,7 @@ from PySide6.QtCore import (
     QItemSelectionRange,
     QModelIndex,
     QRect,
+    QSignalBlocker,
     QSize,
     Qt,
     QTimer,
@@ -73,6 +74,9 @@ class RowSelection(QItemSelectionModel):
                 first, end = self.model().index(top, 0, parent), self.model().index(bottom, last, parent)
                 what.append(QItemSelectionRange(first, end))
             command &= ~rows
+            if ranges and command & self.SelectionFlag.Clear:  # Qt compares each new range with each old one
+                with QSignalBlocker(self):
+                    super().select(QItemSelection(), self.SelectionFlag.Clear)
         super().select(what, command)
 
 
