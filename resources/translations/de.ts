@@ -288,8 +288,8 @@
         <translation>&amp;Befehle…</translation>
     </message>
     <message>
-        <source>Find any command, panel, layer, scheme, plan or word of the guide by its name</source>
-        <translation>Befehle, Ansichten, Schichten, Schemata, Pläne oder Wörter des Handbuchs nach Namen finden</translation>
+        <source>Find any command, panel, layer, scheme, plan, metric, target or word of the guide</source>
+        <translation>Befehle, Ansichten, Schichten, Schemata, Pläne, Maße, Ziele oder Wörter des Handbuchs finden</translation>
     </message>
     <message>
         <source>Copy the Last Job as P&amp;ython</source>
@@ -840,8 +840,8 @@ Einen Plan prüfen (Strg+Umschalt+F8), um zu sehen, ob sich die Verluste seiner 
         <translation>Kernelzeiten messen…</translation>
     </message>
     <message>
-        <source>Type a command, panel, layer, scheme, plan or word of the guide</source>
-        <translation>Befehl, Ansicht, Schicht, Schema, Plan oder Wort des Handbuchs eingeben</translation>
+        <source>Type a command, panel, layer, scheme, plan, metric, target or word of the guide</source>
+        <translation>Befehl, Ansicht, Schicht, Schema, Plan, Maß, Ziel oder Wort des Handbuchs eingeben</translation>
     </message>
     <message>
         <source>Use the smallest budget</source>
@@ -12808,6 +12808,38 @@ Auf {}.</translation>
     <message>
         <source>it needs the demo's results: Help &gt; Tour of the Demo begins it</source>
         <translation>er braucht die Ergebnisse der Demo: Hilfe &gt; Rundgang durch die Demo beginnt ihn</translation>
+    </message>
+    <message>
+        <source>Guide: {}</source>
+        <translation>Handbuch: {}</translation>
+    </message>
+    <message>
+        <source>Target: {}</source>
+        <translation>Ziel: {}</translation>
+    </message>
+    <message>
+        <source>Plan: {}</source>
+        <translation>Plan: {}</translation>
+    </message>
+    <message>
+        <source>Scheme: {}</source>
+        <translation>Schema: {}</translation>
+    </message>
+    <message>
+        <source>Layer: {}</source>
+        <translation>Schicht: {}</translation>
+    </message>
+    <message>
+        <source>Metric: {}</source>
+        <translation>Maß: {}</translation>
+    </message>
+    <message>
+        <source>Make this the target of the plan</source>
+        <translation>Dies zum Ziel des Plans machen</translation>
+    </message>
+    <message>
+        <source>It was not scored yet (F6)</source>
+        <translation>Dies wurde noch nicht bewertet (F6)</translation>
     </message>
 </context>
 </TS>

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QTabBar, QTabWidget, QWidget
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QSlider, QTabBar, QTabWidget, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -147,3 +147,53 @@ def test_tab_reaches_every_part_of_every_dialog_and_shows_where_it_is(live: Call
         assert wrong == {}
 
     live(story)
+
+
+def _turn(field: QWidget, degrees: int) -> None:
+    """Turn the mouse wheel over a field."""
+    spot, none = QPointF(field.rect().center()), QPoint()
+    buttons, modifiers = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    at = QPointF(field.mapToGlobal(spot.toPoint())), none, QPoint(0, degrees * 8)
+    QApplication.sendEvent(field, QWheelEvent(spot, *at, buttons, modifiers, Qt.ScrollPhase.NoScrollPhase, False))
+
+
+def test_the_wheel_turns_only_the_field_that_has_the_keyboard(live: Callable[..., None]) -> None:
+    kinds = QAbstractSpinBox, QComboBox, QSlider
+
+    def turn_all(root: QWidget) -> int:
+        fields = [each for each in root.findChildren(QWidget) if isinstance(each, kinds) and each.isEnabled()]
+        for field in fields:
+            assert field.focusPolicy() is not Qt.FocusPolicy.WheelFocus, field.accessibleName()
+            before = QApplication.focusWidget(), _value(field)
+            for degrees in (-15, 15, 15):
+                _turn(field, degrees)
+            assert (QApplication.focusWidget(), _value(field)) == before, field.accessibleName()
+        return len(fields)
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        for spec in PANELS:
+            await person.act(lambda spec=spec: person.window.reveal(spec.id))
+        layers = person.window.panels["layers"]
+        await person.act(lambda: layers.view.setFocus())
+        before = person.state
+        await person.act(lambda: turn_all(person.window.area))
+        assert person.state.session is before.session and person.state.target == before.target
+        assert turn_all(person.window.area) > 15
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        form = person.dialog("form")
+        number = form.findChild(QAbstractSpinBox)
+        await person.act(lambda: form.start_button.setFocus())
+        assert turn_all(form) >= 4
+        await person.act(lambda: number.setFocus())
+        old = _value(number)
+        await person.act(lambda: _turn(number, 15))
+        assert _value(number) != old, "where the keyboard is, the wheel may turn"
+        await person.act(form.reject)
+
+    live(story)
+
+
+def _value(field: QWidget) -> object:
+    return field.currentIndex() if isinstance(field, QComboBox) else field.value()  # type: ignore[attr-defined]

@@ -546,6 +546,27 @@ def test_the_options_of_an_export_are_typed_into_its_form(live: Callable[..., No
     live(story)
 
 
+def test_the_form_of_exports_starts_with_what_the_target_loads(live: Callable[..., None], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    session = sessions.full(1)
+    source = replace(session.model.source, path=str(folder))
+    session = replace(session, model=replace(session.model, source=source))
+
+    async def story(person: Person) -> None:
+        await person.open(session, tmp_path / "mine.qwb")
+        for target, kind, out in (("gguf", "gguf", "tiny-llama-5.73bit.gguf"), ("", "plan", "")):
+            await person.act(lambda target=target: person.context.workspace.show_target(target))
+            await person.act(lambda: person.context.trigger("export"))
+            await person.until(lambda: person.dialog("form"), 10)
+            options = person.dialog("form").findChild(Form).value()
+            assert options.kind == kind and options.out == (out and str(tmp_path / out))
+            await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
 def test_the_form_that_run_all_asks_says_that_it_runs_all(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
         await person.open(fresh(tmp_path))

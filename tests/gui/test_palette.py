@@ -79,6 +79,27 @@ def test_layers_schemes_plans_and_the_guide_are_found(live: Callable[..., None])
     live(story)
 
 
+def test_metrics_and_targets_are_found(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        panels = person.window.panels
+        await find(person, "metric weight")
+        assert person.state.metric == "weight_error" and panels["sensitivity"].is_seen
+        await find(person, "perplexity")
+        await person.until(lambda: panels["accuracy"].is_seen, 5)
+        await find(person, "llama")
+        assert person.state.target == "gguf" and panels["plan"].isAncestorOf(person.window.focusWidget())
+        await find(person, "target: any")
+        assert person.state.target == ""
+        await person.press(Qt.Key.Key_K, person.window, control=True)
+        dialog = person.dialog("palette")
+        await person.type(dialog.field, "metric: measured")
+        assert dialog.reason.text() == "It was not scored yet (F6)"
+        await person.act(dialog.close)
+
+    live(story)
+
+
 def test_memory_is_this_process(live: Callable[..., None]) -> None:
     held = resident(os.getpid())
     assert held is not None and 50e6 < held < 5e9

@@ -144,7 +144,7 @@ def test_the_status_bar_says_that_a_job_waits_for_an_estimate(live: Callable[...
 
 
 def test_the_notes_of_a_job_are_said_and_kept(live: Callable[..., None]) -> None:
-    session, note = sessions.full(1), "the memory ran out (--memory)"
+    session, note = sessions.full(1), "predicted_kl: the memory ran out (--memory)"
 
     def run(context: Context, options: ScoreOptions) -> Sensitivity:
         context.notes.append(note)
@@ -157,7 +157,7 @@ def test_the_notes_of_a_job_are_said_and_kept(live: Callable[..., None]) -> None
         for _ in range(2):
             await person.context.runner.work(step.request(person.state.session, ScoreOptions(schemes=("int4-g32",))))
         said = [each.text for each in person.context.messages.entries if each.title.startswith("Note: ")]
-        assert said == [note] and person.state.session.notes.count(note) == 1
+        assert said == ["Predicted KL: the memory ran out (--memory)"] and person.state.session.notes.count(note) == 1
 
     live(story)
 

@@ -12,7 +12,7 @@ from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import Totals, cached_layers, quantized_inputs
-from workbench.sensitivity.metrics import BY_NAME
+from workbench.sensitivity.metrics import BY_NAME, metric_title
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -24,6 +24,12 @@ def shown_unit(session: Session | None, metric: str) -> str:
     if table is not None:
         return table.unit
     return loss_unit(session.model.output) if session is not None and is_divergence(unit) else unit
+
+
+def note_in_words(session: Session | None, note: str) -> str:
+    """Return a note of a session, where it begins with a metric's name with the metric's title."""
+    name, joint, text = note.partition(": ")
+    return f"{metric_title(name, shown_unit(session, name))}{joint}{text}" if joint and name in BY_NAME else note
 
 
 _rounded, _cached = Latest(quantized_inputs), Latest(cached_layers)

@@ -19,6 +19,7 @@ from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
+from workbench.insight.sums import note_in_words
 from workbench.models.layer import LayerKind
 from workbench.plain_file import opened
 from workbench.planning.plan import Plan, resolve
@@ -148,7 +149,8 @@ class Document:
             settings.remember(path)
         self._context.messages.say(tr("Opened {}").format(session.model.name), _facts(session))
         for note in session.notes if repaired or not is_session else ():
-            self._context.messages.say("Repaired" if repaired else "Note on the model", note, "warning")
+            title = "Repaired" if repaired else "Note on the model"
+            self._context.messages.say(title, note_in_words(session, note), "warning")
         if repaired and (lost := losses(session)):  # the last of many lines would hide what they come to
             text = f"lost in part or whole: {lost}; Jobs lists why"
             self._context.messages.say(f"Repaired {Path(path).name}", text, "warning")

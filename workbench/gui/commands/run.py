@@ -16,6 +16,7 @@ from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.panels.plan.best_target import BestTarget
 from workbench.gui.shell import settings, step_keys
+from workbench.insight.deployments import FORMS, place, unfit
 from workbench.insight.legality import rounding_of, target_schemes
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score, unscored_schemes
 from workbench.measurement.units import NATS, loss_unit, short_unit
@@ -34,6 +35,7 @@ from workbench.steps.checks.audit import AUDIT, AuditOptions
 from workbench.steps.checks.refine import REFINE, RefineOptions
 from workbench.steps.checks.runtime import RUNTIME
 from workbench.steps.evaluate import EVALUATE
+from workbench.steps.files.export import ExportOptions
 from workbench.steps.options import scheme_names
 from workbench.steps.requirements import QUANTIZES
 from workbench.steps.score import SCORE, ScoreOptions
@@ -53,15 +55,16 @@ LOOKED_AT = 100
 
 
 def step_command(
-    step: Step[O, R], start: str, *, panel: str = "", done: str = ""
+    step: Step[O, R], start: str, *, panel: str = "", done: str = "", first: Callable[[State], O | None] | None = None
 ) -> Callable[[Command], Coroutine[Any, Any, None]]:
     """Return the function that asks for a step's options (``start`` is the button's text) and runs the step.
 
-    Then it reveals ``panel``, which shows the result, and logs ``done`` with the paths that the step has written.
+    Its form starts with ``first(state)``, unless that is None.  Then it reveals ``panel``, which shows the result, and
+    logs ``done`` with the paths that the step has written.
     """
 
     async def run(command: Command) -> None:
-        request = await command.ask(step, start)
+        request = await command.ask(step, start, first(command.context.workspace.state) if first else None)
         if request is None:
             return
         result = await _shown(command, request, panel)
@@ -69,6 +72,13 @@ def step_command(
             command.context.messages.say(done, ", ".join(map(str, result)))
 
     return run
+
+
+def export_for_target(state: State) -> ExportOptions | None:
+    """Return what a form of exports starts with: what the target loads, at the place that *Deploy* suggests."""
+    session, runtime = state.session, state.target.partition("@")[0]
+    forms = [form for form in FORMS if form.target == runtime and session and not unfit(form, session.model)]
+    return ExportOptions(kind=forms[0].kind, out=str(place(state, forms[0]))) if runtime and forms else None
 
 
 async def _shown(command: Command, request: Request[O, R], panel: str, again: Any = None) -> R | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from PySide6.QtCore import QUrl
@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices, QKeySequence
 from shiboken6 import isValid
 
 from workbench import log
+from workbench.deployment.targets import target, target_names
 from workbench.errors import WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.context import edits
@@ -17,8 +18,14 @@ from workbench.gui.shell import dialogs, settings, theme
 from workbench.gui.shell.dialogs import ask_save_path
 from workbench.gui.shell.help import About, Guide, ProblemReport, headings
 from workbench.gui.shell.palette import Entry, Palette
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities, schemes
 from workbench.insight.problem_report import write_report
+from workbench.measurement.metrics import metric_meaning
+from workbench.measurement.metrics import metric_title as evaluated_title
+from workbench.sensitivity.metrics import METRICS, metric_title
+from workbench.session.contents import ANY
+from workbench.session.session import Session
 from workbench.steps.devices import DEVICES, DevicesOptions
 
 NATIVE = QKeySequence.SequenceFormat.NativeText
@@ -39,23 +46,53 @@ def _entries(command: Command) -> list[Entry]:
         for title, action in window.titled_actions()
     ]  # fmt: skip
     for heading in headings():
-        entries.append(Entry(title=f"Guide: {heading}", run=partial(_guide, command, heading), listed=False))
+        entries.append(_entry(tr("Guide: {}"), heading, partial(_guide, command, heading)))
     if session is None:
         return entries
+    entries += _metrics(command, session)
     run: Callable[[], object]
+    for name in ("", *target_names()):
+        run, title = partial(_choose_target, command, name), target(name).title if name else ANY
+        entries.append(_entry(tr("Target: {}"), tr(title), run, "Make this the target of the plan"))
     for name, plan in session.plans.items():
         run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)
-        entries.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the current one", listed=False))
+        entries.append(_entry(tr("Plan: {}"), name, run, "Make this saved plan the current one"))
     why_not = "" if state.selection else "Select layers first"
     for _, names in schemes.families():
         for name in names:
             tip = "" if why_not else f"{name} for {quantities.plural(len(state.selection), 'selected layer')}"
             run = partial(edits.assign, workspace, state.selection, weights=name)
-            entries.append(Entry(title=f"Scheme: {name}", run=run, tip=tip, why_not=why_not, listed=False))
+            entries.append(_entry(tr("Scheme: {}"), name, run, tip, why_not))
+    kind = tr("Layer: {}")  # thousands
     for layer in session.model.layers:
-        run = partial(_go_to_layer, command, layer.name)
-        entries.append(Entry(title=f"Layer: {layer.name}", run=run, tip="Select the layer", listed=False))
+        entries.append(_entry(kind, layer.name, partial(_go_to_layer, command, layer.name), "Select the layer"))
     return entries
+
+
+def _entry(kind: str, name: str, run: Callable[[], object], tip: str = "", why_not: str = "") -> Entry:
+    """Return an entry that is found once something is typed; ``kind`` says what is called ``name``."""
+    return Entry(title=kind.format(name), run=run, tip=tip, why_not=why_not, listed=False)
+
+
+def _metrics(command: Command, session: Session) -> Iterator[Entry]:
+    """Yield the metrics of the heatmap, and those that were evaluated."""
+    for metric in METRICS:
+        table, run = session.table(metric.name), partial(_show_metric, command, metric.name)
+        title = tr(metric.title if table is None else metric_title(metric.name, table.unit))
+        yield _entry(tr("Metric: {}"), title, run, metric.meaning, "" if table else "It was not scored yet (F6)")
+    for name in dict.fromkeys(name for evaluation in session.evaluations for name in evaluation.metrics):
+        run = partial(command.window.reveal, "accuracy")
+        yield _entry(tr("Metric: {}"), tr(evaluated_title(name)), run, metric_meaning(name))
+
+
+def _show_metric(command: Command, name: str) -> None:
+    command.context.workspace.show_metric(name)
+    command.window.reveal("sensitivity")
+
+
+def _choose_target(command: Command, name: str) -> None:
+    command.context.workspace.show_target(name)
+    command.window.reveal("plan")
 
 
 def _guide(command: Command, heading: str) -> None:

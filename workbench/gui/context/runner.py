@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.messages import MessageLog
+from workbench.insight.sums import note_in_words
 from workbench.models.placement import Placement
 from workbench.session.workspace import State, Workspace
 from workbench.steps.files.open_model import OPEN
@@ -133,7 +134,7 @@ class JobRunner:
         after = self._workspace.state.session or before
         more = (*notes, *getattr(result, "notes", ()), *after.notes)
         for note in dict.fromkeys(note for note in more if note not in before.notes):
-            self._messages.say(f"Note: {request.title}", note, "warning")
+            self._messages.say(f"Note: {request.title}", note_in_words(after, note), "warning")
         return result
 
     def submit(self, request: Request[O, R], on_error: ErrorHandler = show_dialog) -> None:

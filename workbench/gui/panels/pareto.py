@@ -16,7 +16,7 @@ from workbench.gui.context import edits
 from workbench.gui.context.worker import Worker
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot
-from workbench.gui.shell.widgets import button, combo, fitted, label, named, offer, row
+from workbench.gui.shell.widgets import Still, button, combo, fitted, label, named, offer, row
 from workbench.insight import quantities
 from workbench.insight.fronts import (
     Measured,
@@ -53,6 +53,10 @@ class Wanted:
     words: str
     pick: Callable[[Front], int]
     rules: tuple[object, ...]
+
+
+class Slider(Still, QSlider):
+    """A slider that the wheel leaves alone while the mouse passes over it."""
 
 
 Taken = tuple[Wanted, Front, int, Plan]
@@ -173,7 +177,7 @@ class ParetoPanel(Panel):
 
     def _slider_line(self) -> QHBoxLayout:
         tip = "Slide along the front: the plan follows; letting go is one step to undo"
-        self.slider = named(QSlider(Qt.Orientation.Horizontal), "Size of the plan", tip)
+        self.slider = named(Slider(Qt.Orientation.Horizontal), "Size of the plan", tip)
         self.slider.setPageStep(20)
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._slide)

@@ -43,7 +43,7 @@ from workbench.insight.fronts import evaluated_plans, front_of, picture_of, unif
 from workbench.insight.layer_facts import layer_rows
 from workbench.insight.plan_parts import transitions
 from workbench.insight.roofline import points
-from workbench.insight.sums import shown_unit
+from workbench.insight.sums import note_in_words, shown_unit
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.metrics import metric_title as evaluation_title
 from workbench.measurement.units import loss_unit, short_unit
@@ -143,7 +143,8 @@ def _summary(session: Session, state: State) -> Section:
         rows += [[figure.title, _in_words(figure)] for figure in known]
     made = session.environment
     rows.append(["Made with", f"workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"])
-    return Section(title="Summary", words=session.notes, tables=(Table(caption="The session", rows=rows),))
+    notes = tuple(note_in_words(session, note) for note in session.notes)
+    return Section(title="Summary", words=notes, tables=(Table(caption="The session", rows=rows),))
 
 
 def _in_words(figure: KeyFigure) -> str:

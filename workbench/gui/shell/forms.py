@@ -14,7 +14,6 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QComboBox,
     QFileDialog,
     QFormLayout,
     QLabel,
@@ -30,7 +29,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.foreign import isolated
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import button, label, named, open_menu, page, row
+from workbench.gui.shell.widgets import Combo, button, label, named, open_menu, page, row
 from workbench.gui.shell.words import tr
 from workbench.models.data.reading import Reading
 from workbench.models.summary import ModelSummary
@@ -177,7 +176,7 @@ class Form(QWidget):
         return Entry(field, lambda: field.number, lambda: field.problem)
 
     def _choice(self, choices: Sequence[Choice], value: typing.Any) -> Entry:
-        box = QComboBox()
+        box = Combo()
         for choice in choices:
             box.addItem(tr(choice.label), choice.value)
         box.setCurrentIndex(max(box.findData(value), 0))

@@ -12,6 +12,7 @@ from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
+from workbench.gui.shell.widgets import Still
 from workbench.insight import quantities
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -36,7 +37,7 @@ def parse_number(text: str) -> float:
     return float(text)
 
 
-class NumberField(QDoubleSpinBox):
+class NumberField(Still, QDoubleSpinBox):
     """A number from ``low`` to ``high``; whole numbers only where ``decimals`` is 0.
 
     A text that is not such a number stays in the field but is never used; ``problem`` explains why.  ``number`` is then
@@ -55,6 +56,7 @@ class NumberField(QDoubleSpinBox):
         unit: str = "", empty: str = "", parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel gives it no keyboard
         self.problem, self._low, self._empty = "", low, empty
         locale = QLocale.c()
         locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)

@@ -1,4 +1,4 @@
-"""Everything by its name - commands, panels, layers, schemes, plans, the guide: type a few letters and press Enter."""
+"""Everything by its name, as commands, layers, metrics and the guide: type a few letters and press Enter."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Palette(Popup):
         self._titles = [entry.title.lower() for entry in self._entries]
         self._found: tuple[str, Sequence[int]] = ("", range(len(self._entries)))
         self._shown: list[Entry] = []
-        hint = "Type a command, panel, layer, scheme, plan or word of the guide"
+        hint = "Type a command, panel, layer, scheme, plan, metric, target or word of the guide"
         self.field = named(QLineEdit(placeholderText=tr(hint)), "Command")
         self.list = named(QListWidget(), "Matching commands")
         self.list.setUniformItemSizes(True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPaintEvent
+from PySide6.QtGui import QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QCheckBox,
@@ -129,11 +129,20 @@ def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: 
     return widget
 
 
-class Combo(QComboBox):
+class Still(QWidget if TYPE_CHECKING else object):  # type: ignore[misc]  # before a field's Qt class
+    """A field that the wheel turns only where it has the keyboard: scrolling past it would change its value."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Leave the wheel to what scrolls."""
+        super().wheelEvent(event) if self.hasFocus() else event.ignore()
+
+
+class Combo(Still, QComboBox):
     """A combo box that ends a text for which there is no room with an ellipsis, where Qt's cuts through a letter."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel gives it no keyboard
         if self.isRightToLeft():
             self.setItemDelegate(Isolating(self))
 
