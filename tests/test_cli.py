@@ -16,10 +16,11 @@ import pytest
 
 import workbench as wb
 from tests.deployment.exporters.llamas import folder_of
+from workbench import cli
 from workbench.cli import main, parser
 from workbench.console import launch
 from workbench.console.commands import COMMANDS
-from workbench.errors import SessionError
+from workbench.errors import DataError, SessionError, first_line
 from workbench.gui import app
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan
@@ -260,6 +261,14 @@ def test_bench_says_what_ran_where(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["rows"][0]["note"]
     assert result["device"]
     assert result["cuda"]
+
+
+@pytest.mark.parametrize(("error", "words"), [
+    (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "TMPDIR"),
+    (DataError(first_line(UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"))), "rename it"),
+])  # fmt: skip
+def test_what_libraries_say_of_the_system_is_in_our_words(error: Exception, words: str) -> None:
+    assert words in cli._line(error) and "[" not in cli._line(error)
 
 
 def test_without_a_display_the_window_says_what_to_do(

@@ -146,6 +146,8 @@ def _line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{os.fspath(error.filename)}: {error.strerror}"
+    elif isinstance(error, FileNotFoundError) and "temporary" in str(error.strerror):  # Python's tempfile
+        text = "no temporary file can be written; name a folder with room (TMPDIR), and allow files (ulimit -f)"
     command = error.command if isinstance(error, WorkbenchError) else ""
     return f"{text} ({command})" if command else text
 

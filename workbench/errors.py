@@ -183,6 +183,8 @@ def first_line(error: BaseException) -> str:
     """
     if isinstance(error, MemoryError):
         return "the memory ran out"
+    if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
+        return "a library takes names and texts in UTF-8 alone, which this is not; rename it"
     if isinstance(error, KeyError) and len(error.args) == 1 and " " not in str(error):
         return f"there is no {error}"
     lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from typing import Any
 
-from tests.engine.processes import run
+import pytest
+
+from tests.engine.fakes import HoldLock
+from tests.engine.processes import engine, run
 from workbench.engine.engine import Engine
 from workbench.engine.process import _how_it_ended
 
@@ -36,3 +40,14 @@ def test_a_model_file_that_was_cut_under_the_engine_is_named() -> None:
             """The process is over."""
 
     assert "the model's file was truncated" in _how_it_ended(Ended())  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep such locks elsewhere")
+def test_locks_of_libraries_have_no_name_in_shared_memory() -> None:
+    """tqdm's was left there for good where the window was killed with all of its processes."""
+
+    async def main() -> None:
+        async with engine() as running:
+            assert await running.run(1, HoldLock()) == set()
+
+    run(main)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.atomic import require_writable
 from workbench.console import launch
 from workbench.console.command import Command
 from workbench.console.flags import flag
 from workbench.console.models import facts_table
 from workbench.console.report import Report, readable_bytes
 from workbench.console.reports.evaluations import figures_of, metrics_table
-from workbench.errors import BackendUnavailableError
+from workbench.content_kind import PLAN, SESSION
+from workbench.errors import BackendUnavailableError, SessionError
 from workbench.measurement.evaluation import Evaluation
+from workbench.memory import size_text
 from workbench.progress import Progress, part_of
 from workbench.steps.calibrate import calibrate
 from workbench.steps.evaluate import evaluate
@@ -36,9 +40,20 @@ EVALUATION_SAMPLES = 64
 """Windows of text that the demo evaluates on; enough for tight intervals, quick on two cores."""
 
 
+FILES = {
+    "session": ("session.qwb", SESSION), "plan": ("plan.json", PLAN), "script": ("replay.py", "a Python file"),
+    "exported": ("model.safetensors", "a safetensors file"), "window": ("window.png", "a picture"),
+}  # fmt: skip
+"""What the demo writes, and of which kind each file is."""
+
+ROOM = 16 << 20
+"""Bytes that they take together, at most."""
+
+
 def run(out: Path, progress: Progress) -> Report:
     """Open, calibrate, score, plan, evaluate, time, save, export, picture; returns the summary."""
     out.mkdir(parents=True, exist_ok=True)
+    _require_room(out)
     model = open_model(MODEL)
     session = calibrate(model, MODEL, progress=part_of(progress, 0.0, 0.2))
     session = score(session, "predicted_kl", model=model, progress=part_of(progress, 0.2, 0.35))
@@ -47,11 +62,7 @@ def run(out: Path, progress: Progress) -> Report:
     evaluation = evaluate(session, model=model, samples=EVALUATION_SAMPLES, progress=part_of(progress, 0.35, 0.6))
     timings = time_kernels(session, progress=part_of(progress, 0.6, 0.75))
     session = replace(session, evaluations=(evaluation,), timings=timings)
-    names = {
-        "session": "session.qwb", "plan": "plan.json", "script": "replay.py", "exported": "model.safetensors",
-        "window": "window.png",
-    }  # fmt: skip
-    files = {what: str(out / name) for what, name in names.items()}
+    files = {what: str(out / name) for what, (name, _) in FILES.items()}
     plan.save(files["plan"])
     export(session, "script", files["script"], model=model)
     export(session, "safetensors", files["exported"], model=model, progress=part_of(progress, 0.75, 0.9))
@@ -60,6 +71,14 @@ def run(out: Path, progress: Progress) -> Report:
     draw(Path(files["session"]), Path(files["window"]))
     progress(1.0, "Done")
     return _summary(files, evaluation, session.model.nbytes)
+
+
+def _require_room(out: Path) -> None:
+    """Raise SessionError where the files cannot be written: before the work of minutes that gives them."""
+    for what, (name, kind) in FILES.items():
+        require_writable(out / name, SessionError, f"the {what} file", kind)
+    if (free := shutil.disk_usage(out).free) < ROOM:
+        raise SessionError(f"the demo writes up to {size_text(ROOM)} to {out}, where {size_text(free)} are free")
 
 
 def draw(session: Path, picture: Path) -> None:

@@ -6,7 +6,9 @@ has been told where its parent looks.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,13 @@ class SafeProcess(SpawnProcess):
         """Start it."""
         with _without_current_folder():
             super().start()
+
+    def run(self) -> None:
+        """Be it: on Linux the locks of libraries have names in shared memory, left where all is killed, unless made
+        for forks."""
+        if sys.platform == "linux":
+            multiprocessing.set_start_method("fork", force=True)
+        super().run()
 
 
 class SafeContext(SpawnContext):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from workbench.errors import DataError
 from workbench.models.data import tokenizing
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.samples import decoder
 from workbench.models.data.text import (
     NO_LIMIT,
@@ -26,6 +28,7 @@ from workbench.models.data.text import (
     tokenizer_of,
 )
 from workbench.models.readers.tokenizer import holds_tokenizer
+from workbench.models.sources.bundled import bundled_folder
 
 LOOPS = pytest.mark.parametrize(
     ("pattern", "text"), [(r"(a+)+$", "a" * 40 + "!"), (r"(x+x+)+y", "x" * 5000)], ids=["nested", "pairs"]
@@ -186,3 +189,10 @@ def test_what_is_no_tokenizer_of_texts_is_told(tmp_path: Path, kind: str, caplog
         tokenizer_of(made, tmp_path)
     logging.getLogger("transformers").removeHandler(caplog.handler)
     assert "\n" not in str(caught.value) and not (tmp_path / "marker").exists() and not caplog.records
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_folder_whose_name_is_not_utf8_has_its_tokenizer(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"mod\xff\xfeel")
+    shutil.copytree(bundled_folder("language-model"), folder)
+    assert fast_tokenizer(folder).encode("Hello").ids

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import time
 import tracemalloc
@@ -268,3 +269,12 @@ def test_a_tensor_takes_no_time_of_its_own(tmp_path: Path) -> None:
     start = time.process_time()
     assert len(read_gguf(tmp_path / "m.gguf").tensors) == 5000
     assert time.process_time() - start < 1
+
+
+def test_a_file_that_is_cut_while_it_is_open_is_named(tmp_path: Path) -> None:
+    facts = struct.pack("<Q8sIQQIQ", 8, b"a.weight", 2, 64, 64, 0, 0)
+    (tmp_path / "m.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + facts + bytes(32 + 64 * 64 * 4))
+    file = read_gguf(tmp_path / "m.gguf")
+    os.truncate(tmp_path / "m.gguf", 100)
+    with pytest.raises(ModelError, match="truncated while it was open"):
+        file.raw("a.weight")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import DataError
+from workbench.errors import DataError, first_line
 from workbench.models.readers.pooling import Pooling
 from workbench.models.readers.tokenizer import require_tokenizer
+from workbench.plain_file import read_text
 from workbench.readable import few
 
 if TYPE_CHECKING:
@@ -189,6 +190,6 @@ def fast_tokenizer(folder: Path | None) -> Any:
 
     require_tokenizer(folder / "tokenizer.json")
     try:
-        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+        return Tokenizer.from_str(read_text(folder / "tokenizer.json"))
     except Exception as error:  # the tokenizers' own errors have no common type
-        raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error
+        raise DataError(f"the tokenizer in {folder} cannot be used: {first_line(error)}") from error

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.errors import NotAModelError
+from workbench.errors import ModelError, NotAModelError
 from workbench.models.gguf.tensors import library
 from workbench.models.gguf.values import ARRAY, BOOL, FORMATS, STRING, UINT32, Value
 from workbench.models.readers.mapped import require_bounded
@@ -77,9 +77,15 @@ class GgufFile:
 
     def raw(self, name: str) -> np.ndarray:
         """Return a tensor's bytes, uint8 ``[rows, bytes of a row]``, mapped and never to be written into."""
-        tensor = self.tensors[name]
-        raw = np.memmap(tensor.path, np.uint8, "r", tensor.start, (tensor.nbytes,)) if tensor.nbytes else np.zeros(0)
-        return np.asarray(raw, np.uint8).reshape(max(tensor.matrix[0], 1), -1)
+        tensor, raw = self.tensors[name], np.zeros(0, np.uint8)
+        try:
+            if tensor.nbytes:
+                raw = np.memmap(tensor.path, np.uint8, "r", tensor.start, (tensor.nbytes,))
+        except ValueError:
+            raise ModelError(
+                f"{tensor.path} was truncated while it was open; restore the file, and open the model again"
+            ) from None
+        return np.asarray(raw).reshape(max(tensor.matrix[0], 1), -1)
 
 
 def read_gguf(path: Path) -> GgufFile:
