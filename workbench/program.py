@@ -163,6 +163,8 @@ def start() -> None:
             code = code or 1
     if _received:  # threads of libraries may not want to end
         sys.stdout.flush()
+        with contextlib.suppress(Exception):
+            _leave_nothing()  # the signal may have come while something was being removed
         os._exit(code or 0)
     if code is None or isinstance(code, int):
         _ended_with.append(code or 0)

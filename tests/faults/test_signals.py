@@ -73,6 +73,35 @@ def test_a_finalizer_that_a_signal_interrupted_says_nothing(signals: int) -> Non
     assert ("AttributeError: half" in errors) == (signals == 0), errors
 
 
+REMOVING = """
+import os, shutil, signal, sys
+from pathlib import Path
+from workbench import atomic, cli, program
+from workbench.errors import ExportError
+remove = shutil.rmtree
+def interrupted(folder, **options):
+    if os.path.isdir(folder):
+        shutil.rmtree = remove
+        os.kill(os.getpid(), signal.SIGINT)
+    remove(folder, **options)
+def run():
+    for _ in range(2):
+        with atomic.replacing_folder(Path(sys.argv[1]), ExportError, "it") as folder:
+            (folder / "file").write_text("whole")
+    return 0
+shutil.rmtree, cli.main = interrupted, run
+program.start()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="exchanges two folders")
+def test_a_signal_while_the_replaced_folder_is_removed_leaves_nothing_of_it(tmp_path: Path) -> None:
+    """Of 24 exports of MLX folders over one another that SIGINT ended one left the former folder, half removed."""
+    ended = subprocess.run([sys.executable, "-c", REMOVING, str(tmp_path / "out")], capture_output=True, text=True)
+    assert ended.returncode == 130 and ended.stderr == "workbench: cancelled\n"
+    assert os.listdir(tmp_path) == ["out"] and (tmp_path / "out" / "file").read_text() == "whole"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX close streams")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_are_no_file_s_place(tmp_path: Path, closed: str) -> None:
