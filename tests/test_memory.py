@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +74,25 @@ def test_tensors_on_the_disk_are_files_without_names(tmp_path: Path) -> None:
     copy[1] = 7
     assert float(copy.sum()) == float(values.sum()) - 22 + 28
     assert not list((tmp_path / "made").iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files are opened again by their names elsewhere")
+def test_a_folder_of_others_does_not_lead_a_tensor_into_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where anybody may write, the file may be exchanged for a link before it is mapped."""
+    own, make = tmp_path / "own", tempfile.mkstemp
+    own.write_bytes(b"precious" * 100)
+
+    def exchanged(**how: Any) -> tuple[int, str]:
+        file, name = make(**how)
+        os.unlink(name)
+        os.symlink(own, name)
+        return file, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", exchanged)
+    Scratch(tmp_path / "scratch").empty((40,), torch.float32).fill_(1)
+    assert own.read_bytes() == b"precious" * 100
 
 
 def test_the_first_tensors_stay_in_memory() -> None:

@@ -232,11 +232,14 @@ def _remove(temporary: Path) -> None:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove what processes of this machine that are gone (killed, crashed) left in ``folder``, under whatever name."""
+    """Remove what this user's processes on this machine that are gone (killed, crashed) left in ``folder``, under
+    whatever name: what another user puts there would have data of this one's removed."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             match = _TEMPORARY.fullmatch(entry.name)
-            if match is not None and not _lives(int(match[1]), entry):
+            if match is None or (os.name != "nt" and entry.stat(follow_symlinks=False).st_uid != os.geteuid()):
+                continue
+            if not _lives(int(match[1]), entry):
                 _remove(Path(entry.path))
 
 

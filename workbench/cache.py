@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import platformdirs
@@ -12,8 +13,20 @@ FOLDER_VARIABLE = "WORKBENCH_CACHE_FOLDER"
 
 
 def cache_folder(part: str) -> Path | None:
-    """Return the folder of one ``part`` of the user's cache, None where the cache is switched off."""
+    """Return the folder of one ``part`` of the user's cache, None where the cache is switched off.
+
+    Nor is one used that belongs to another user, or that every user may write into: links there lead anywhere.
+    """
     named = os.environ.get(FOLDER_VARIABLE)
     if named is None:
         named = platformdirs.user_cache_dir("quantization-workbench", appauthor=False)
-    return Path(named) / part if named else None
+    folder = Path(named) / part
+    return folder if named and all(map(_is_own, (folder.parent, folder))) else None
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        status = folder.stat()
+    except OSError:
+        return True  # it is made when it is used
+    return os.name == "nt" or (status.st_uid in (0, os.geteuid()) and not status.st_mode & stat.S_IWOTH)

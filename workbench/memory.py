@@ -273,7 +273,9 @@ class Scratch:
                 if octets is not None:
                     with open(file, "wb", closefd=False) as out:
                         out.write(octets.data)
-                return torch.UntypedStorage.from_file(name, shared=True, nbytes=nbytes)  # type: ignore[return-value]
+                own = f"/proc/self/fd/{file}"  # a folder of others' may have another file by the name by now
+                place = own if os.path.exists(own) else name
+                return torch.UntypedStorage.from_file(place, shared=True, nbytes=nbytes)  # type: ignore[return-value]
             finally:
                 os.close(file)
                 with suppress(OSError):  # where an open file keeps its name, the folder is cleared later

@@ -230,6 +230,20 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name:
     assert sorted(os.listdir(tmp_path)) == sorted([alive.name, name])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="files have no owner by number there")
+def test_what_another_user_put_there_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that users share it would have had the data removed that bear its mark."""
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path / "x")], cwd=Path(__file__).parents[2])
+    (left,) = tmp_path.iterdir()
+    data = tmp_path / f"model.onnx.{left.name.split('-')[2].removesuffix('.part')}.data"
+    data.write_text("of a model")
+    with monkeypatch.context() as other:
+        other.setattr(os, "geteuid", lambda: 12345)
+        with replacing(tmp_path / "file.bin", ExportError, "it") as temporary:
+            temporary.write_text("whole")
+    assert data.exists() and left.exists()
+
+
 def test_what_a_killed_process_left_is_removed_when_another_has_its_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,6 +92,19 @@ def test_the_folder_keeps_its_bound_and_a_failing_disk_costs_nothing(tmp_path, m
     assert cache_folder("outputs") is None
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     assert cache_folder("outputs") == tmp_path / "outputs"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="who may write is not said by a mode there")
+def test_a_cache_that_others_may_write_into_is_none(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    (tmp_path / "outputs").mkdir()
+    assert cache_folder("outputs") == tmp_path / "outputs"
+    (tmp_path / "outputs").chmod(0o777)
+    assert cache_folder("outputs") is None
+    (tmp_path / "outputs").chmod(0o700)
+    status = os.stat(tmp_path)
+    monkeypatch.setattr(Path, "stat", lambda path: os.stat_result((0o40700, *status[1:4], 12345, *status[5:])))
+    assert cache_folder("outputs") is None
 
 
 def test_views_of_a_model_are_never_stored(tmp_path) -> None:
