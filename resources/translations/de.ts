@@ -4768,20 +4768,20 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Jedes Schema der Tabelle in jeder Form messen; nur Gemessenes nimmt teil</translation>
     </message>
     <message>
-        <source>{}: {} saves {n} bytes and adds a loss of {}</source>
-        <translation>{}: {} spart {n} Bytes und kostet einen Verlust von {}</translation>
+        <source>{}: {} saves {} and adds a loss of {}</source>
+        <translation>{}: {} spart {} und kostet einen Verlust von {}</translation>
     </message>
     <message>
-        <source>{} would take {n} bytes more and avoid {}: {} for each kB, more than the {} that one buys elsewhere</source>
-        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, mehr als die {}, die eines anderswo bringt</translation>
+        <source>{} would take {} more and avoid {}: {} for each kB, more than the {} that one buys elsewhere</source>
+        <translation>{} nähme {} mehr und vermiede {}: {} je kB, mehr als die {}, die eines anderswo bringt</translation>
     </message>
     <message>
-        <source>{} would take {n} bytes more and avoid {}: {} for each kB, less than the {} that one buys elsewhere</source>
-        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, weniger als die {}, die eines anderswo bringt</translation>
+        <source>{} would take {} more and avoid {}: {} for each kB, less than the {} that one buys elsewhere</source>
+        <translation>{} nähme {} mehr und vermiede {}: {} je kB, weniger als die {}, die eines anderswo bringt</translation>
     </message>
     <message>
-        <source>{} would take {n} bytes more and avoid {}: {} for each kB, as much as one buys elsewhere</source>
-        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, so viel, wie eines anderswo bringt</translation>
+        <source>{} would take {} more and avoid {}: {} for each kB, as much as one buys elsewhere</source>
+        <translation>{} nähme {} mehr und vermiede {}: {} je kB, so viel, wie eines anderswo bringt</translation>
     </message>
     <message>
         <source>No larger scheme avoids any loss.</source>
@@ -4792,8 +4792,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Die nächsten {} bringen {w} von {} auf {} und vermeiden {}.</translation>
     </message>
     <message>
-        <source>{} would save {n} bytes more and add {}: {} for each kB</source>
-        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je kB</translation>
+        <source>{} would save {} more and add {}: {} for each kB</source>
+        <translation>{} sparte {} mehr und kostete {}: {} je kB</translation>
     </message>
     <message>
         <source>{}: measured {} {} ({} to {}), predicted {}</source>
@@ -6124,16 +6124,16 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Gepackte safetensors</translation>
     </message>
     <message>
-        <source>{}: {}, shared by {n} layers, saves {n} bytes and adds a loss of {}</source>
-        <translation>{}: {}, geteilt von {n} Schichten, spart {n} Bytes und kostet einen Verlust von {}</translation>
+        <source>{}: {}, shared by {n} layers, saves {} and adds a loss of {}</source>
+        <translation>{}: {}, geteilt von {n} Schichten, spart {} und kostet einen Verlust von {}</translation>
     </message>
     <message>
-        <source>{}: {}, shared by {n} layers, saves {n} bytes and adds a loss that was not scored</source>
-        <translation>{}: {}, geteilt von {n} Schichten, spart {n} Bytes und kostet einen Verlust, der nicht bewertet wurde</translation>
+        <source>{}: {}, shared by {n} layers, saves {} and adds a loss that was not scored</source>
+        <translation>{}: {}, geteilt von {n} Schichten, spart {} und kostet einen Verlust, der nicht bewertet wurde</translation>
     </message>
     <message>
-        <source>{}: {} saves {n} bytes and adds a loss that was not scored</source>
-        <translation>{}: {} spart {n} Bytes und kostet einen Verlust, der nicht bewertet wurde</translation>
+        <source>{}: {} saves {} and adds a loss that was not scored</source>
+        <translation>{}: {} spart {} und kostet einen Verlust, der nicht bewertet wurde</translation>
     </message>
     <message>
         <source>Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what stays as it is; smaller than all of them unquantized.</source>
@@ -7084,8 +7084,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Ablegen macht {} zum Plan</translation>
     </message>
     <message>
-        <source>{} would save {n} bytes more and avoid {}, too</source>
-        <translation>{} sparte {n} Bytes mehr und vermiede auch {}</translation>
+        <source>{} would save {} more and avoid {}, too</source>
+        <translation>{} sparte {} mehr und vermiede auch {}</translation>
     </message>
     <message>
         <source>Estimating how long it takes</source>

@@ -244,7 +244,7 @@ def test_the_explanation_leaves_the_plot_its_room(live: Callable[..., None]) -> 
         panel = person.window.panels["pareto"]
         whole = panel.why.text()
         assert "; " in whole and panel.why.toolTip().startswith(whole[:40])
-        await person.act(lambda: person.window.resize(960, 540))
+        await person.act(lambda: person.window.resize(960, 500))
         assert panel.why.text() == whole.partition(";")[0] and "; " in panel.why.toolTip()
         assert panel.plot.height() > 60
         await person.act(lambda: person.window.resize(1600, 1100))

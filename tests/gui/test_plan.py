@@ -17,9 +17,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
+from workbench.gui.panels.plan.dashboard import Tile
 from workbench.gui.panels.plan.text import PAUSE_MS, error_line
 from workbench.gui.report import report
 from workbench.insight import quantities
+from workbench.insight.dashboard import Difference, KeyFigure
 from workbench.insight.roofline import plan_time
 from workbench.insight.rules import rule_rows
 from workbench.models.summary import quantizable
@@ -149,6 +151,17 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
         assert kernels.detail.text() == f"{result.missing} layers not timed"
 
     live(story)
+
+
+def test_a_narrow_figure_marks_that_it_leaves_out_of_what_it_speaks(qapp: QApplication) -> None:
+    tile, change = Tile("Size"), Difference(kind="saved", against="before", text="+86 kB", better=False)
+    tile.show_figure(KeyFigure(title="Size", value="1 MB", differences=(change,)))
+    tile.show()
+    line = tile.changes[0]
+    for shown in ("+86 kB vs before", "+86 kB vs saved", "+86 kB …", "+86 kB"):
+        line.resize(line.fontMetrics().horizontalAdvance(shown) + 1, line.height())
+        assert line.shown == shown and line.text() == "+86 kB vs before"
+    tile.close()
 
 
 def test_key_figures_say_what_changed_since_the_saved_plan_and_against_uniform_ones(live: Callable[..., None]) -> None:

@@ -422,6 +422,7 @@ def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., Non
         listed = box.itemDelegate().displayText("5.5 bits (text)", QLocale())
         for text in (refine.text(), listed, person.window.actions_by_id["open_file"].text()):
             assert text[0] == "\u2068" and text[-1] == "\u2069", "its dots and numbers stay where they are"
+        assert person.window.actions_by_id["cancel"].text().endswith("\t\u2068Ctrl+.\u2069"), "not .+Ctrl"
         assert not any("\u2068" in title for title, _ in person.window.bars.titled()), "the palette isolates its own"
         await person.act(lambda: person.window.reveal("compare"))
         compare = person.window.panels["compare"].next_step

@@ -10,6 +10,7 @@ import pytest
 
 from tests.planning.synthetic import decoder, linear, summary_of, table_of
 from workbench.errors import BudgetError, PlanError
+from workbench.insight import quantities
 from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
 from workbench.planning.explain import Explanation, Step, explain, next_purchase
@@ -37,7 +38,7 @@ def test_every_choice_of_the_front_is_justified_by_the_price(seed: int):
             assert why.bigger.nbytes > 0 and why.bigger.price <= price * (1 + 1e-9)
         if why.smaller:
             assert why.smaller.nbytes < 0 and why.smaller.price >= price * (1 - 1e-9)
-        assert f"{why.saved:,.0f} bytes" in why.sentence and "e-0" not in why.sentence
+        assert f" saves {quantities.data_size(why.saved)} and" in why.sentence and "e-0" not in why.sentence
 
 
 def test_a_scheme_that_another_beats_in_every_respect_has_its_own_loss():
@@ -128,14 +129,14 @@ def test_within_a_budget_no_simple_rule_beats_the_search(name: str):
 def test_a_price_that_reads_the_same_is_not_called_less():
     step = Step(scheme="int6", nbytes=1000, loss=0.0344 - 1e-9)
     why = Explanation(layer="a", layers=("a",), scheme="int5", saved=0, added=0, price=3.44e-5, bigger=step)
-    assert "0.0344 for each kB, as much as one buys elsewhere" in why.sentence
+    assert "3.44e-2 for each kB, as much as one buys elsewhere" in why.sentence
     cheaper = replace(why, bigger=replace(step, loss=0.01))
-    assert "0.01 for each kB, less than the 0.0344 that one buys elsewhere" in cheaper.sentence
+    assert "1.00e-2 for each kB, less than the 3.44e-2 that one buys elsewhere" in cheaper.sentence
 
 
 def test_a_scheme_that_is_smaller_and_better_is_not_said_to_add_less_than_nothing():
     step = Step(scheme="int2", nbytes=-960, loss=0.00238)
     why = Explanation(layer="a", layers=("a",), scheme="int3", saved=0, added=0.1, price=1e-5, smaller=step)
-    assert why.sentence.endswith("int2 would save 960 bytes more and avoid 0.00238, too")
+    assert why.sentence.endswith("int2 would save 960 B more and avoid 2.38e-3, too")
     worse = replace(why, smaller=None, bigger=Step(scheme="int5", nbytes=960, loss=-0.1))
     assert "int5" not in worse.sentence, "it would take more bytes for more loss"

@@ -69,7 +69,7 @@ class Menus:
             action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\n{tr('Not now: {}').format(tr(reason))}")
         for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
             title = tr(f"&{name.capitalize()}")
-            self.actions[name].setText(isolated(f"{title} {tr(step)}".strip()))
+            _say(self.actions[name], f"{title} {tr(step)}".strip())
             self.actions[name].setIconText(plain(title))
 
     def titled(self) -> list[tuple[str, QAction]]:
@@ -80,9 +80,10 @@ class Menus:
         return [*actions, *panels]
 
     def _add(self, spec: Action) -> None:
-        action = QAction(isolated(tr(spec.text)), self._window)
+        action = QAction(self._window)
         action.setObjectName(spec.id)
         action.setShortcuts([QKeySequence(keys) for keys in (spec.shortcut, spec.also) if keys])
+        _say(action, tr(spec.text))
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         action.triggered.connect(lambda _=False: self._do(spec))
         self._window.addAction(action)
@@ -123,3 +124,9 @@ class Menus:
             return
         self.recent_menu.addSeparator()
         self.recent_menu.addAction(tr("&Clear"), settings.forget_recent)
+
+
+def _say(action: QAction, text: str) -> None:
+    """Give an action its text; in a window from right to left Qt would show its keys as ``.+Ctrl``."""
+    keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    action.setText(isolated(text) + (f"\t{isolated(keys)}" if isolated(keys) != keys else ""))

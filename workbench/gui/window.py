@@ -127,7 +127,7 @@ class Window(QMainWindow):
     def _connect(self) -> None:
         context = self.context
         context.runner.ask_trust = lambda file: dialogs.ask_trust(self, file)
-        context.messages.show_error = self._show_error
+        context.messages.show_error = partial(dialogs.show_error, self)
         context.messages.on_message = self._say
         context.trigger, context.save = self.trigger, self.document.save
         context.may_discard = self.document.may_discard
@@ -262,9 +262,6 @@ class Window(QMainWindow):
             self._panel_of_scores().show_partial(partial)
         elif isinstance(partial, Session):
             self.document.show_first_look(partial)
-
-    def _show_error(self, title: str, text: str, details: str = "") -> None:
-        dialogs.show_error(self, title, text, details)
 
     def engine_event(self, event: str, text: str) -> None:
         """Log an event of the engine process: ``started``, ``died``, ``restarted`` or ``failed`` to start."""

@@ -181,7 +181,8 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
     missing = "not known with transforms" if session.plan.transforms else "not scored"
     tip = "Sum of the scores of all layers' schemes, and of what their errors cost together; lower is better."
     if table is not None and table.samples:
-        tip += f"\nFrom {quantities.plural(table.samples, 'sample')} of {_data(session)}."
+        data = session.calibration.name if session.calibration else "the calibration data"
+        tip += f"\nFrom {quantities.plural(table.samples, 'sample')} of {data}."
     if sure:
         tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
     remark = table.remark(totals.second_order) if table is not None else ""
@@ -204,10 +205,6 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
 
 def _with_unit(title: str, unit: str) -> str:
     return f"{title} ({short_unit(unit)})" if short_unit(unit) else title
-
-
-def _data(session: Session) -> str:
-    return session.calibration.name if session.calibration else "the calibration data"
 
 
 def _measured(run: Evaluation | None, differences: tuple[Difference, ...]) -> KeyFigure:

@@ -224,5 +224,5 @@ def why(
     layers = purchase.layers[0] if len(purchase.layers) == 1 else quantities.plural(len(purchase.layers), "layer")
     return (
         f"{layer}: {sentence}. The next {quantities.data_size(purchase.nbytes)} take {layers} from "
-        f"{purchase.before} to {purchase.after} and avoid {quantities.number(purchase.loss)} {unit}."
+        f"{purchase.before} to {purchase.after} and avoid {quantities.loss(purchase.loss)} {unit}."
     )

@@ -166,9 +166,7 @@ def shape(sizes: Sequence[int]) -> str:
 
 def share(value: float) -> str:
     """Return a share in [0, 1] as a percentage."""
-    if value and value < 1e-4:
-        return f"{number(value * 100, 2)} %"
-    return f"{fixed(value * 100, 2)} %"
+    return f"{number(value * 100, 2)} %" if value and value < 1e-4 else f"{fixed(value * 100, 2)} %"
 
 
 def microseconds(value: float) -> str:

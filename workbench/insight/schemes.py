@@ -20,7 +20,8 @@ def families() -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return ``(title, scheme names)`` of every family, fewest bits first."""
     titles = []
     for family in REGISTRY:
-        names = sorted({name for name in family.examples if _stores_weights(name)}, key=reference_bits)
+        of_weights = {name for name in family.examples if not name.split("-asym")[0].endswith("-token")}
+        names = sorted(of_weights, key=reference_bits)
         if names:
             titles.append((family.title, tuple(names)))
     return tuple(titles)
@@ -40,10 +41,6 @@ def reference_bits(name: str) -> float:
         return float("inf")
     rows, columns = REFERENCE_SHAPE
     return parse_scheme(name).bits(REFERENCE_SHAPE) / (rows * columns)
-
-
-def _stores_weights(name: str) -> bool:
-    return not name.split("-asym")[0].endswith("-token")
 
 
 def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None:

@@ -61,18 +61,18 @@ class Explanation:
         """The whole in words."""
         shared = f", shared by {len(self.layers)} layers," if len(self.layers) > 1 else ""
         loss = "a loss that was not scored" if math.isnan(self.added) else f"a loss of {self._lost(self.added)}"
-        parts = [f"{self.scheme}{shared} saves {self.saved:,.0f} bytes and adds {loss}"]
+        parts = [f"{self.scheme}{shared} saves {_size(self.saved)} and adds {loss}"]
         if self.fixed:
             return f"{parts[0]}; {self.fixed}"
         if math.isnan(self.added):
             return parts[0]
         if self.bigger and self.bigger.loss > 0:
             parts.append(
-                f"{self.bigger.scheme} would take {self.bigger.nbytes:,.0f} bytes more and avoid "
+                f"{self.bigger.scheme} would take {_size(self.bigger.nbytes)} more and avoid "
                 f"{self._lost(self.bigger.loss)}: {_per_kilobyte(self.bigger.price)}, {self._verdict(self.bigger)}"
             )
         if self.smaller:
-            saves = f"{self.smaller.scheme} would save {-self.smaller.nbytes:,.0f} bytes more and"
+            saves = f"{self.smaller.scheme} would save {_size(-self.smaller.nbytes)} more and"
             added = f"add {self._lost(-self.smaller.loss)}: {_per_kilobyte(self.smaller.price)}"
             parts.append(f"{saves} {f'avoid {self._lost(self.smaller.loss)}, too' if self.smaller.loss > 0 else added}")
         return "; ".join(parts)
@@ -93,8 +93,15 @@ def _per_kilobyte(price: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return three significant digits: 0.00115, 3.44e-5."""
-    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
+    """Return three significant digits, in one style below 1: 1.15e-3, 3.44e-5."""
+    text = f"{value:{'.2e' if 0 < abs(value) < 0.995 else '#.3g'}}" if value else "0"
+    return text.rstrip(".").replace("e-0", "e-").replace("e+0", "e")
+
+
+def _size(nbytes: float) -> str:
+    """Return bytes with three significant digits: 10.4 kB."""
+    power = next(at for at in (0, 1, 2, 3) if abs(nbytes) < 999.5 * 1000**at or at == 3)
+    return f"{_digits(nbytes / 1000**power)} {('kB', 'MB', 'GB')[power - 1]}" if power else f"{nbytes:.0f} B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

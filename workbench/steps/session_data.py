@@ -176,9 +176,7 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
             f"the session's {record.split} data {record.path} has changed: {record.content_hash} was recorded, it has "
             f"{dataset.record.content_hash} now; put the old file back, or calibrate again"
         )
-    if samples is None or samples == record.samples:
-        return dataset
-    return opened(samples=samples)
+    return dataset if samples is None or samples == record.samples else opened(samples=samples)
 
 
 def _require_pooling(model: Model, record: DataRecord) -> None:

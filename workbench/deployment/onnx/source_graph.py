@@ -36,11 +36,8 @@ def graph_of(model: OnnxModel) -> Graph:
         raise ExportError(
             f"its graph cannot be converted from opset {opset} to {OPSET}: {first_line(error)}"
         ) from error
-    return Graph(model=graph, weights=tuple(name for name in model.graph.weights if name in _names(document)))
-
-
-def _names(document: Any) -> set[str]:
-    return {value.name for value in document.graph.input}
+    given = {value.name for value in document.graph.input}
+    return Graph(model=graph, weights=tuple(name for name in model.graph.weights if name in given))
 
 
 def _document(model: OnnxModel) -> Any:

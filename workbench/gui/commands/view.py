@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import TypeVar
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QKeySequence
@@ -27,6 +28,8 @@ from workbench.sensitivity.metrics import METRICS, metric_title
 from workbench.session.contents import ANY
 from workbench.session.session import Session
 from workbench.steps.devices import DEVICES, DevicesOptions
+
+T = TypeVar("T")
 
 NATIVE = QKeySequence.SequenceFormat.NativeText
 
@@ -52,8 +55,9 @@ def _entries(command: Command) -> list[Entry]:
     entries += _metrics(command, session)
     run: Callable[[], object]
     for name in ("", *target_names()):
-        run, title = partial(_choose_target, command, name), target(name).title if name else ANY
-        entries.append(_entry(tr("Target: {}"), tr(title), run, "Make this the target of the plan"))
+        run = partial(_choose, command, "plan", workspace.show_target, name)
+        title = tr(target(name).title if name else ANY)
+        entries.append(_entry(tr("Target: {}"), title, run, "Make this the target of the plan"))
     for name, plan in session.plans.items():
         run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)
         entries.append(_entry(tr("Plan: {}"), name, run, "Make this saved plan the current one"))
@@ -65,7 +69,8 @@ def _entries(command: Command) -> list[Entry]:
             entries.append(_entry(tr("Scheme: {}"), name, run, tip, why_not))
     kind = tr("Layer: {}")  # thousands
     for layer in session.model.layers:
-        entries.append(_entry(kind, layer.name, partial(_go_to_layer, command, layer.name), "Select the layer"))
+        run = partial(_choose, command, "layers", workspace.select, (layer.name,))
+        entries.append(_entry(kind, layer.name, run, "Select the layer"))
     return entries
 
 
@@ -77,7 +82,8 @@ def _entry(kind: str, name: str, run: Callable[[], object], tip: str = "", why_n
 def _metrics(command: Command, session: Session) -> Iterator[Entry]:
     """Yield the metrics of the heatmap, and those that were evaluated."""
     for metric in METRICS:
-        table, run = session.table(metric.name), partial(_show_metric, command, metric.name)
+        table, show = session.table(metric.name), command.context.workspace.show_metric
+        run = partial(_choose, command, "sensitivity", show, metric.name)
         title = tr(metric.title if table is None else metric_title(metric.name, table.unit))
         yield _entry(tr("Metric: {}"), title, run, metric.meaning, "" if table else "It was not scored yet (F6)")
     for name in dict.fromkeys(name for evaluation in session.evaluations for name in evaluation.metrics):
@@ -85,14 +91,9 @@ def _metrics(command: Command, session: Session) -> Iterator[Entry]:
         yield _entry(tr("Metric: {}"), tr(evaluated_title(name)), run, metric_meaning(name))
 
 
-def _show_metric(command: Command, name: str) -> None:
-    command.context.workspace.show_metric(name)
-    command.window.reveal("sensitivity")
-
-
-def _choose_target(command: Command, name: str) -> None:
-    command.context.workspace.show_target(name)
-    command.window.reveal("plan")
+def _choose(command: Command, panel: str, choose: Callable[[T], None], chosen: T) -> None:
+    choose(chosen)
+    command.window.reveal(panel)
 
 
 def _guide(command: Command, heading: str) -> None:
@@ -100,11 +101,6 @@ def _guide(command: Command, heading: str) -> None:
     guide.show()
     guide.field.setText(heading)
     guide.find_next()
-
-
-def _go_to_layer(command: Command, name: str) -> None:
-    command.context.workspace.select((name,))
-    command.window.reveal("layers")
 
 
 def next_heat_colours(command: Command) -> None:

@@ -41,7 +41,7 @@ class MessageLog:
         self.entries: list[Message] = []
         self._kept = ""
         self.on_message: Callable[[Message], None] = lambda message: None
-        self.show_error: Callable[[str, str, str], None] = lambda title, text, details: None
+        self.show_error: Callable[[str, str, str], object] = lambda title, text, details: None
 
     def say(self, title: str, text: str = "", level: str = "info") -> None:
         """Add a line to the log and show it in the status bar."""

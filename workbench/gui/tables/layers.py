@@ -84,7 +84,7 @@ class LayersModel(QAbstractItemModel):
         model with 10,000 layers would take seconds.
         """
         old, self._state = self._state, state
-        unit = _unit_of(state)
+        unit = "" if state.session is None else short_unit(shown_unit(state.session, state.metric))
         changes = {name: quantities.marked_in(each.sentence(unit)) for name, each in contrasted(state).items()}
         self._facts = PlanFacts(state.session, state.assignments, state.metric, changes)
         if old.session is not state.session or old.assignments is not state.assignments or old.metric != state.metric:
@@ -374,7 +374,3 @@ def _facts_of(state: State) -> tuple[object, ...]:
     rules = () if session is None or not state.target else (session.plan,)  # what the target refuses depends on them
     plans = () if session is None or not state.contrast else (session.plan, session.plans)
     return state.metric, state.target, state.contrast, *map(id, (*parts, *rules, *plans))
-
-
-def _unit_of(state: State) -> str:
-    return "" if state.session is None else short_unit(shown_unit(state.session, state.metric))

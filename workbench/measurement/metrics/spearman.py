@@ -42,9 +42,7 @@ def _correlation(samples: np.ndarray) -> float:
     from scipy.stats import rankdata
 
     ranks = [rankdata(samples[:, column]) for column in (0, 1)]
-    if any(np.ptp(each) == 0 for each in ranks):
-        return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float("nan") if any(np.ptp(each) == 0 for each in ranks) else float(np.corrcoef(*ranks)[0, 1])
 
 
 SPEARMAN = EvaluationMetric(

@@ -181,9 +181,7 @@ def token_mask(batch: Batch) -> torch.Tensor | None:
     That is the decoder's mask where there is one, else the attention mask.
     """
     mask = batch.get("decoder_attention_mask" if has_decoder(batch) else "attention_mask")
-    if mask is None or bool((mask != 0).all()):
-        return None
-    return mask != 0
+    return None if mask is None or bool((mask != 0).all()) else mask != 0
 
 
 def counted_mask(batch: Batch) -> torch.Tensor | None:

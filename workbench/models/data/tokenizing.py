@@ -71,8 +71,4 @@ def _aside(
 
 
 def _arrays(tables: Sequence[Rows]) -> list[np.ndarray]:
-    return [_numbers(each) for rows in tables for each in (map(len, rows), chain.from_iterable(rows))]
-
-
-def _numbers(values: object) -> np.ndarray:
-    return np.fromiter(values, np.int64)  # type: ignore[call-overload,no-any-return]
+    return [np.fromiter(each, np.int64) for rows in tables for each in (map(len, rows), chain.from_iterable(rows))]

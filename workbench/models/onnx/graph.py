@@ -157,9 +157,7 @@ class _Reader:
             return self._lookup(node)
         if node.op_type == "MatMulNBits":
             return self._blocks(node)
-        if node.op_type in ("Conv", "ConvTranspose"):
-            return self._convolution(node, attributes)
-        return None
+        return self._convolution(node, attributes) if node.op_type in ("Conv", "ConvTranspose") else None
 
     def _is_weight(self, name: str, *ranks: int) -> bool:
         source = self.constants.source(name)

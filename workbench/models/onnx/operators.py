@@ -272,10 +272,6 @@ def _triangle(attributes: Attributes, inputs: Inputs) -> Tensor:
     return torch.triu(inputs[0], k) if attributes.get("upper", 1) else torch.tril(inputs[0], k)
 
 
-def _least(attributes: Attributes, inputs: Inputs) -> Tensor:
-    return _fold(torch.minimum, inputs)
-
-
 def _fold(function: Callable[[Tensor, Tensor], Tensor], inputs: Inputs) -> Tensor:
     total = inputs[0]
     for each in inputs[1:]:
@@ -310,7 +306,8 @@ OPERATORS: dict[str, Operator] = {
     "Equal": _simple(torch.eq, 2), "Less": _simple(torch.lt, 2), "LessOrEqual": _simple(torch.le, 2),
     "Greater": _simple(torch.gt, 2), "GreaterOrEqual": _simple(torch.ge, 2), "And": _simple(torch.logical_and, 2),
     "Or": _simple(torch.logical_or, 2), "Xor": _simple(torch.logical_xor, 2), "Where": _simple(torch.where, 3),
-    "Max": lambda s, t: _fold(torch.maximum, t), "Min": _least, "Sum": lambda s, t: _fold(torch.add, t),
+    "Max": lambda s, t: _fold(torch.maximum, t), "Min": lambda s, t: _fold(torch.minimum, t),
+    "Sum": lambda s, t: _fold(torch.add, t),
     "Mod": lambda s, t: (torch.fmod if s.get("fmod") else torch.remainder)(t[0], t[1]),
     "PRelu": lambda s, t: torch.where(t[0] < 0, t[0] * t[1], t[0]),
     "LeakyRelu": _with(functional.leaky_relu, negative_slope=("alpha", 0.01)),

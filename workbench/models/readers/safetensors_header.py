@@ -63,17 +63,13 @@ def read_header(file: MappedFile) -> Header:
         raise ValueError("its metadata are not texts")
     entries = {name: _entry(name, entry, 8 + length) for name, entry in header.items()}
     end = 8 + length
-    for name, entry in sorted(entries.items(), key=_place):
+    for name, entry in sorted(entries.items(), key=lambda item: item[1][2:]):
         if entry.start != end:
             raise ValueError(f"the tensor {name} begins at byte {entry.start}, the one before it ends at {end}")
         end = entry.end
     if end != file.size:
         raise ValueError(f"its tensors end at byte {end}, the file has {file.size}")
     return Header(dict(sorted(entries.items())), metadata)
-
-
-def _place(item: tuple[str, StoredEntry]) -> tuple[int, int]:
-    return item[1][2:]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

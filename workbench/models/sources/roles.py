@@ -215,6 +215,4 @@ def _by_name(layer: Layer, failure: str) -> str:
         return "a state-space parameter" + why
     if TABLE.search(layer.parameter):
         return "a table of positions" + why
-    if GATE.search(layer.parameter) and layer.matrix[0] < layer.matrix[1]:
-        return "a router" + why
-    return ""
+    return "a router" + why if GATE.search(layer.parameter) and layer.matrix[0] < layer.matrix[1] else ""

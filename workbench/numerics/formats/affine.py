@@ -53,6 +53,4 @@ def band(parameters: Parameters, part: slice) -> Affine:
 def broadcast(affine: Affine) -> Affine:
     """Return ``[rows, groups]`` members as ``[rows, groups, 1]``; codes that an offset shifts start at 0."""
     groups = affine.apply(lambda member: member.unsqueeze(-1))
-    if groups.offset is None:
-        return groups
-    return groups._replace(zero_point=groups.offset.new_zeros(1, 1, 1))
+    return groups if groups.offset is None else groups._replace(zero_point=groups.offset.new_zeros(1, 1, 1))

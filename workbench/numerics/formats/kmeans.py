@@ -238,9 +238,7 @@ def _split(tile: torch.Tensor, groups: slice) -> torch.Tensor:
 
 def _spread(book: torch.Tensor, columns: int, width: int) -> torch.Tensor:
     """Return ``[rows, groups, levels]`` as ``[rows, columns or 1, levels]``."""
-    if book.shape[1] == 1:
-        return book
-    return book.repeat_interleave(min(width, columns), dim=1)[:, :columns]
+    return book if book.shape[1] == 1 else book.repeat_interleave(min(width, columns), dim=1)[:, :columns]
 
 
 def _looked_up(book: torch.Tensor, codes: torch.Tensor, width: int) -> torch.Tensor:

@@ -30,9 +30,7 @@ def unit_width(scheme: Scheme, parameters: Parameters, shape: tuple[int, int]) -
     """
     if is_plain(scheme, parameters, shape[0]):
         return min(parameters.width, shape[1]) if parameters.scale.shape[1] > 1 else shape[1]
-    if isinstance(parameters, BlockParameters):
-        return min(parameters.block, shape[1])
-    return None
+    return min(parameters.block, shape[1]) if isinstance(parameters, BlockParameters) else None
 
 
 def join_columns(parts: Sequence[Parameters]) -> Parameters:

@@ -84,7 +84,8 @@ def _show_change(line: FittedLabel, change: Difference | None) -> None:
     if change is None:
         line.clear()
         return
-    line.say(f"{change.text} vs {change.against}", f"{change.text} vs {change.kind}", change.text)
+    more = f"{tr(change.text)} …"  # a narrow tile says at least that there is more, which its tip has
+    line.say(f"{change.text} vs {change.against}", f"{change.text} vs {change.kind}", more, change.text)
     set_role(line, "muted" if change.better is None else "good" if change.better else "warning")
 
 

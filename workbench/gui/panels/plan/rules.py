@@ -80,7 +80,7 @@ class RulesView(RecordsView):
         super().paintEvent(event)
         if self._to >= 0 and self._to not in (self._from, self._from + 1):
             last = self.records.rowCount() - 1
-            y = self.rowViewportPosition(self._to) if self._to <= last else self._below(last)
+            y = self.rowViewportPosition(min(self._to, last)) + (self.rowHeight(last) if self._to > last else 0)
             with QPainter(self.viewport()) as painter:
                 painter.fillRect(0, y - 1, self.viewport().width(), 2, self.palette().accent())
 
@@ -90,9 +90,6 @@ class RulesView(RecordsView):
         if row < 0:
             return 0 if y < 0 else self.records.rowCount()
         return row + (y - self.rowViewportPosition(row) > self.rowHeight(row) // 2)
-
-    def _below(self, row: int) -> int:
-        return self.rowViewportPosition(row) + self.rowHeight(row)
 
 
 class PlanRules(PanelPart):

@@ -18,6 +18,4 @@ UNROUNDED = ("keep", "fp32", "fp16", "bf16")
 
 def inputs_beside(weights: str) -> str | None:
     """Return the scheme of the inputs of a product with weights in that scheme, None where they stay as computed."""
-    if weights in UNROUNDED:
-        return None
-    return SCHEMES[weights.startswith(BLOCKS_OF_256)]
+    return None if weights in UNROUNDED else SCHEMES[weights.startswith(BLOCKS_OF_256)]
