@@ -12841,5 +12841,13 @@ Auf {}.</translation>
         <source>It was not scored yet (F6)</source>
         <translation>Dies wurde noch nicht bewertet (F6)</translation>
     </message>
+    <message>
+        <source>its tensors take {n} bytes, it has {n}</source>
+        <translation>ihre Tensoren nehmen {n} Bytes ein, sie hat {n}</translation>
+    </message>
+    <message>
+        <source>{} was truncated while it was open</source>
+        <translation>{} wurde gekürzt, während sie offen war</translation>
+    </message>
 </context>
 </TS>

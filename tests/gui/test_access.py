@@ -73,10 +73,7 @@ def test_the_contrast_of_known_pairs() -> None:
 @pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_text_stands_out(colours: theme.Colours, ground: str) -> None:
-    roles = ["text", "muted"]
-    if ground in ("window", "base", "alternate"):
-        roles += ["error", "warning", "good", "accent"]
-    for role in roles:
+    for role in ("text", "muted", "error", "warning", "good", "accent"):
         assert contrast(getattr(colours, role), getattr(colours, ground)) >= 4.5, (role, ground)
     assert contrast(colours.on_accent, colours.accent) >= 4.5
 

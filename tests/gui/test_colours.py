@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QSize, Qt
@@ -10,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 
 from tests.gui.conftest import Person
+from tests.gui.test_access import GROUNDS, contrast
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import settings, theme
 from workbench.gui.shell.number_field import NumberField
@@ -18,8 +20,8 @@ from workbench.gui.shell.number_field import NumberField
 def test_colours_are_switched_and_given_back_to_the_desktop(
     live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desktop = [theme.DARK]
-    monkeypatch.setattr(theme, "choose", lambda setting="system": desktop[0])
+    desktop, named = [theme.DARK], {"dark": theme.DARK, "light": theme.LIGHT}
+    monkeypatch.setattr(theme, "choose", lambda setting="system": named.get(setting, desktop[0]))
 
     async def story(person: Person) -> None:
         window = person.window
@@ -37,6 +39,18 @@ def test_colours_are_switched_and_given_back_to_the_desktop(
         assert not window.colours.dark and settings.theme() == "system"
 
     live(story)
+
+
+@pytest.mark.parametrize("setting", ["system", "light", "dark"])
+def test_high_contrast_is_followed_in_both_themes(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    high = SimpleNamespace(contrastPreference=lambda: Qt.ContrastPreference.HighContrast)
+    hints = SimpleNamespace(accessibility=lambda: high, colorScheme=lambda: Qt.ColorScheme.Dark)
+    monkeypatch.setattr(theme, "QGuiApplication", SimpleNamespace(styleHints=lambda: hints))
+    colours = theme.choose(setting)
+    assert colours.dark is (setting != "light")
+    for ground in GROUNDS:
+        assert min(contrast(getattr(colours, role), getattr(colours, ground)) for role in ("text", "muted")) >= 7
+        assert contrast(colours.border, getattr(colours, ground)) >= 7, "fields have frames that can be seen"
 
 
 def test_a_change_of_colours_leaves_the_numbers_of_an_axis(qapp: QApplication) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, QSysInfo, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QPlainTextEdit, QWidget
 
@@ -16,7 +16,7 @@ from tests.gui.conftest import Person
 from workbench.gui.commands.command import folder_of
 from workbench.gui.commands.run import is_data
 from workbench.gui.shell import settings
-from workbench.gui.shell.forms import PathField
+from workbench.gui.shell.forms import PathField, dropped
 from workbench.planning.plan import Assignment, Plan, Rule
 
 COPY, LEFT, NONE = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -178,3 +178,14 @@ def test_recent_files_that_cannot_be_looked_for_are_left_out(monkeypatch: pytest
     store.setValue("recent", ["a" * 5000, "\0", str(tmp_path)])
     monkeypatch.setattr(settings, "_store", lambda: store)
     assert settings.recent() == [str(tmp_path)]
+
+
+@pytest.mark.parametrize("text, path", [
+    ("file:///a/b%20c%2520%C3%A9/\r\n", "/a/b c%20é/"), ("file://localhost/a\n", "/a"),
+    ("# of a manager\r\nfile:/a\r\n", "/a"), (f"file://{QSysInfo.machineHostName()}/a", "/a"), ("", ""),
+    ("file:///a\nfile:///b\n", ""), ("https://example.org/a\n", ""),
+])  # fmt: skip
+def test_one_local_file_is_taken_in_every_form_that_file_managers_give_it(text: str, path: str) -> None:
+    data = QMimeData()
+    data.setData("text/uri-list", text.encode())
+    assert dropped(data) == path

@@ -131,14 +131,17 @@ class Window(QMainWindow):
         context.messages.on_message = self._say
         context.trigger, context.save = self.trigger, self.document.save
         context.may_discard = self.document.may_discard
-        self._unsubscribe = [
+        self._unsubscribe: list[Callable[[], object]] = [
             context.workspace.subscribe(lambda old, new: self._turns.outdate()),
             context.jobs.subscribe(self._jobs_changed),
         ]
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._poll)
         self._timer.start()
-        QApplication.styleHints().colorSchemeChanged.connect(self._system_colours)
+        hints = QApplication.styleHints()
+        for changed in (hints.colorSchemeChanged, hints.accessibility().contrastPreferenceChanged):
+            changed.connect(self._system_colours)
+            self._unsubscribe.append(partial(changed.disconnect, self._system_colours))
         self.setStyleSheet(theme.style_sheet(self.colours))
 
     def _poll(self) -> None:
@@ -407,7 +410,6 @@ class Window(QMainWindow):
         self._turns.stop()
         for end in self._unsubscribe:
             end()
-        QApplication.styleHints().colorSchemeChanged.disconnect(self._system_colours)
         for box in self.findChildren(QMessageBox):
             box.close()
         self.closed = True
@@ -415,8 +417,8 @@ class Window(QMainWindow):
         self.deleteLater()
 
     def _system_colours(self) -> None:
-        if settings.theme() == "system":
-            self.recolour(theme.choose("system"))
+        if (colours := theme.choose(settings.theme())) != self.colours:
+            self.recolour(colours)
 
     def _restore_layout(self) -> bool:
         layout = settings.layout()

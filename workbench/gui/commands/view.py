@@ -140,9 +140,8 @@ def layout(preset: str) -> Callable[[Command], None]:
 
 def switch_colours(command: Command) -> None:
     """Switch between light and dark, and remember it."""
-    chosen = theme.LIGHT if command.window.colours.dark else theme.DARK
-    settings.theme.save("dark" if chosen.dark else "light")
-    command.window.recolour(chosen)
+    settings.theme.save("light" if command.window.colours.dark else "dark")
+    command.window.recolour(theme.choose(settings.theme()))
 
 
 def system_colours(command: Command) -> None:

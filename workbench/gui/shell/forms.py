@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QMimeData, QSignalBlocker, QSysInfo, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -312,8 +312,12 @@ class PathField(QLineEdit):
 
 def dropped(data: QMimeData) -> str:
     """Return the one local file or folder that was dropped; empty for anything else."""
-    urls = data.urls()
-    return urls[0].toLocalFile() if len(urls) == 1 and urls[0].isLocalFile() else ""
+    urls = [url for url in data.urls() if url.scheme()]  # the others are comments (RFC 2483)
+    if len(urls) != 1 or not urls[0].isLocalFile():
+        return ""
+    if urls[0].host() in ("localhost", QSysInfo.machineHostName().lower()):  # this computer (RFC 8089)
+        urls[0].setHost("")
+    return urls[0].toLocalFile()
 
 
 def with_key(text: str, used: set[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -42,14 +42,14 @@ class Colours:
 
 LIGHT = Colours(
     dark=False, window="#eef0f3", base="#ffffff", alternate="#f7f8fa", raised="#e4e7ec", text="#1b2027",
-    muted="#565f6b", border="#c9ced6", accent="#1f5fbf", on_accent="#ffffff", selection="#cfe0f8",
+    muted="#565f6b", border="#c9ced6", accent="#1f5fbf", on_accent="#ffffff", selection="#d5e4f9",
     warning="#8a5a00", error="#b3261e", good="#1b7340", baseline="#5f6875", quantized="#0067a8", predicted="#b4500a",
     series=("#0067a8", "#b4500a", "#00785a", "#8c3f8c", "#7a6300", "#40464f"),
 )  # fmt: skip
 
 DARK = Colours(
     dark=True, window="#20242a", base="#171a1f", alternate="#1b1f25", raised="#2a2f37", text="#e3e7ec",
-    muted="#aab4c0", border="#3a414b", accent="#6ba6f8", on_accent="#0d1117", selection="#28456b",
+    muted="#aab4c0", border="#3a414b", accent="#6ba6f8", on_accent="#0d1117", selection="#213b5d",
     warning="#e3b341", error="#ff8a80", good="#6fcf97", baseline="#a3adb9", quantized="#56b4e9", predicted="#f0a04b",
     series=("#56b4e9", "#f0a04b", "#3fc59d", "#d896d8", "#e6d34a", "#d5dae0"),
 )  # fmt: skip
@@ -60,11 +60,17 @@ FRAMED = ("QAbstractSpinBox", "QComboBox", "QPushButton")
 
 
 def choose(setting: str = "system") -> Colours:
-    """Return the palette for ``light``, ``dark`` or ``system`` (which follows the desktop)."""
-    if setting in ("light", "dark"):
-        return DARK if setting == "dark" else LIGHT
-    scheme = QGuiApplication.styleHints().colorScheme()
-    return DARK if scheme == Qt.ColorScheme.Dark else LIGHT
+    """Return the palette for ``light``, ``dark`` or ``system`` (which follows the desktop).
+
+    Where the desktop asks for high contrast, all text is as strong as the strongest, on one ground, in strong frames.
+    """
+    hints = QGuiApplication.styleHints()
+    scheme = "dark" if hints.colorScheme() == Qt.ColorScheme.Dark else "light"
+    chosen = DARK if (scheme if setting == "system" else setting) == "dark" else LIGHT
+    if hints.accessibility().contrastPreference() != Qt.ContrastPreference.HighContrast:
+        return chosen
+    text, base = chosen.text, chosen.base
+    return replace(chosen, muted=text, border=text, window=base, alternate=base, raised=base)
 
 
 def apply(app: QApplication, colours: Colours) -> None:
