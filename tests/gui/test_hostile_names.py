@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QLocale, Qt
 from PySide6.QtGui import QAction, QTextDocument
 from PySide6.QtGui import Qt as Text
 from PySide6.QtWidgets import (
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QComboBox,
+    QFileDialog,
     QGraphicsScene,
     QGraphicsSimpleTextItem,
     QGraphicsTextItem,
@@ -32,6 +33,7 @@ from tests.gui.conftest import Person
 from workbench.errors import WorkbenchError
 from workbench.gui.report.pictures import save_picture, svg
 from workbench.gui.report.report import html
+from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.foreign import elided
 from workbench.gui.tables.records import MOST_LETTERS
 from workbench.session.session import Session
@@ -66,7 +68,7 @@ def unsafe(text: str, lines: bool) -> str:
 
 def cells(model: QAbstractItemModel) -> Iterator[tuple[str, str, bool]]:
     for row in range(min(model.rowCount(), ROWS)):
-        for column in range(model.columnCount()):
+        for column in range(1 if isinstance(model, QAbstractListModel) else model.columnCount()):
             index = model.index(row, column)
             yield f"cell {column}", str(index.data(Qt.ItemDataRole.DisplayRole) or ""), False
             yield f"tip of cell {column}", str(index.data(Qt.ItemDataRole.ToolTipRole) or ""), True
@@ -76,6 +78,8 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str, bool]]:
     """What a widget shows: where, the text, and whether Qt would take tags in it for markup."""
     yield "tip", widget.toolTip(), True
     yield "window title", widget.windowTitle(), False
+    yield "spoken name", widget.accessibleName(), False
+    yield "spoken description", widget.accessibleDescription(), False
     if isinstance(widget, QLabel):
         yield "label", widget.text(), widget.textFormat() != Qt.TextFormat.PlainText
     if isinstance(widget, QMessageBox):
@@ -211,3 +215,27 @@ def test_no_surface_takes_a_name_for_anything_else(live: Callable[..., None], tm
         assert not unsafe(text, lines=True) and "<img src='file" not in text and HOSTILE not in text
 
     live(story)
+
+
+def test_menus_take_a_name_for_nothing_else(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(hostile())
+        layer = person.state.session.model.layers[1].name
+        await person.act(lambda: person.context.workspace.select([layer]))
+        await person.act(lambda: person.window.trigger("lock"))
+        undo = person.window.actions_by_id["undo"].text()
+        menu = person.window.panels["layers"]._menu((layer,))
+        received = [*problems([menu]), *problems([person.window, *person.window.findChildren(QWidget)])]
+        assert "Lock" in undo and len(undo) < 200 and "&&amp" in undo and not received, received
+        await person.act(menu.close)
+
+    live(story)
+
+
+def test_the_dialog_for_files_shows_names_as_they_may_be_shown(qapp: QApplication, tmp_path: Path) -> None:
+    parent = QWidget()
+    dialog = file_dialog(parent, "Open", QFileDialog.FileMode.ExistingFile, str(tmp_path))
+    views = [dialog.findChild(QAbstractItemView, name) for name in ("listView", "treeView")]
+    shown = [view.itemDelegate().displayText(MARK, QLocale()) for view in views]  # type: ignore[union-attr]
+    assert shown[0].startswith("\\x1b]0;x") and not [text for text in shown if unsafe(text, False)]
+    parent.deleteLater()

@@ -14,7 +14,7 @@ from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
-from workbench.gui.shell.foreign import as_line, as_tip, isolated, not_isolated
+from workbench.gui.shell.foreign import as_entry, as_tip, isolated, not_isolated
 from workbench.gui.shell.stepper import Stepper
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -69,7 +69,7 @@ class Menus:
             action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\n{tr('Not now: {}').format(tr(reason))}")
         for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
             title = tr(f"&{name.capitalize()}")
-            _say(self.actions[name], f"{title} {tr(step)}".strip())
+            _say(self.actions[name], f"{title} {as_entry(tr(step))}".strip())
             self.actions[name].setIconText(plain(title))
 
     def titled(self) -> list[tuple[str, QAction]]:
@@ -116,7 +116,7 @@ class Menus:
     def _fill_recent(self) -> None:
         self.recent_menu.clear()
         for path in settings.recent():
-            name = isolated(as_line(Path(path).name).replace("&", "&&"))
+            name = isolated(as_entry(Path(path).name))
             action = self.recent_menu.addAction(name, partial(self._open_path, path))
             action.setToolTip(as_tip(path))
         if self.recent_menu.isEmpty():

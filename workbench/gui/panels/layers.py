@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLin
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
+from workbench.gui.shell.foreign import as_entry, as_tip
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
 from workbench.gui.shell.words import tr
@@ -266,7 +267,8 @@ class LayersPanel(Panel):
         schemes = Counter(state.assignments[name].weights for name in names if name in state.assignments)
         mixed = ", ".join(f"{quantities.whole(count)} {scheme}" for scheme, count in schemes.most_common(3))
         several = tr(f"{quantities.plural(len(names), 'layer')}: {mixed}")
-        title = menu.addAction(names[0] if len(names) == 1 else several)
+        title = menu.addAction(as_entry(name := names[0] if len(names) == 1 else several))
+        title.setToolTip(as_tip(name))
         title.setEnabled(False)  # the style sheet draws no text of a section
         menu.addSeparator()
         fill_menu(

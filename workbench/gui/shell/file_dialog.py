@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 
-from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QFileDialog, QHeaderView, QLineEdit, QTreeView, QWidget
+from PySide6.QtCore import QRegularExpression, QSize
+from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdit, QTreeView, QWidget
 
+from workbench.gui.shell.foreign import Readable
 from workbench.gui.shell.words import tr
 
 SIZE = QSize(760, 460)
@@ -15,6 +16,10 @@ SIZE = QSize(760, 460)
 
 KINDS_OF_FILES = ("fileTypeLabel", "fileTypeCombo")
 """Qt's line of kinds of files, which says nothing where a folder is chosen."""
+
+
+FILES = QRegularExpression("listView|treeView")
+"""Qt's lists of the files in a folder."""
 
 
 class FileDialog(QFileDialog):
@@ -41,6 +46,8 @@ def file_dialog(parent: QWidget, title: str, mode: QFileDialog.FileMode, folder:
             if part is not None:
                 part.hide()
     dialog.resize(SIZE)
+    for names in dialog.findChildren(QAbstractItemView, FILES):
+        names.setItemDelegate(Readable(names))
     for view in dialog.findChildren(QTreeView):
         header = view.header()
         for column in range(header.count()):

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtGui import Qt as Text  # the module of texts, under the same name
 from PySide6.QtWidgets import QStyledItemDelegate
 
-from workbench.readable import LONGEST, readable
+from workbench.readable import LONGEST, LONGEST_LISTED, readable
 
 LONGEST_TIP = 4000
 """Characters of a tooltip: a plan's largest is a few hundred."""
@@ -16,6 +16,16 @@ LONGEST_TIP = 4000
 def as_line(text: str) -> str:
     """Return a text of one line for a cell, a label or a menu."""
     return readable(text, LONGEST)
+
+
+def as_entry(text: str) -> str:
+    """Return a short text for a menu, none of whose letters is a key."""
+    return readable(text, LONGEST_LISTED).replace("&", "&&")
+
+
+def as_spoken(text: str) -> str:
+    """Return a text that a screen reader reads out."""
+    return readable(text, LONGEST_TIP, lines=True)
 
 
 def isolated(text: str) -> str:
@@ -41,6 +51,13 @@ def as_tip(text: str) -> str:
 def elided(metrics: QFontMetrics, text: str, room: int, cut: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> str:
     """Return as much of a text as fits into ``room`` pixels, as it may be painted."""
     return isolated(metrics.elidedText(as_line(text), cut, room))
+
+
+class Readable(QStyledItemDelegate):
+    """Paints the names of files."""
+
+    def displayText(self, value: object, locale: QLocale | QLocale.Language) -> str:
+        return as_line(super().displayText(value, locale))
 
 
 class Isolating(QStyledItemDelegate):

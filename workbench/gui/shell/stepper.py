@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QToolButton, QWidget
 
+from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import label, named, row, set_role
 from workbench.gui.shell.words import tr
@@ -66,7 +67,7 @@ class Stepper(QWidget):
             if not old or mark != old[place]:
                 tip = f"{mark.title}: {mark.tip}" if mark.tip else mark.title
                 named(button, f"{mark.title}: {tr(mark.status)}", tip)
-                button.setAccessibleDescription(tr(mark.tip))
+                button.setAccessibleDescription(as_spoken(tr(mark.tip)))
                 self._draw(place)
         self._show_titles()
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.shell.fitted_label import FittedLabel
+from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -77,7 +78,7 @@ class Tile(QWidget):
         name = f"{tr(figure.title)}: {figure.value}"
         tip = "\n".join(filter(None, (name, tr(figure.detail), *words, "", tr(figure.tip))))
         named(self, name, tip)
-        self.setAccessibleDescription(tip)
+        self.setAccessibleDescription(as_spoken(tip))
 
 
 def _show_change(line: FittedLabel, change: Difference | None) -> None:
