@@ -24,7 +24,7 @@ from workbench.models.data.converted import converted_tokenizer
 from workbench.models.dtypes import dtype_name, tensor_bytes
 from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of, window_of
 from workbench.models.gguf.rotary import LONG, rope_of, rotary_factors
-from workbench.models.gguf.tensors import gguf_names, library, names_of
+from workbench.models.gguf.tensors import PICTURES, gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.readers.pooling import IN_LLAMA_CPP, Pooling, pooling_of
@@ -125,7 +125,7 @@ def fitting(
 
     Raises ExportError for an architecture that llama.cpp does not have, and for ``schemes`` that do not fit.
     """
-    folder, config = configuration(summary)
+    folder, config = text_configuration(summary)
     architecture = architecture_of(str(config.get("model_type")), ExportError)
     settings = metadata_of(architecture, config, ExportError)
     blocks = int(settings[f"{architecture.name}.block_count"])
@@ -150,9 +150,12 @@ def remarks_on(summary: ModelSummary) -> list[str]:
     """Return a sentence for what llama.cpp computes otherwise: sliding windows, factors that depend on the length."""
     if summary.source.kind == "gguf":
         return []
-    folder, config = configuration(summary)
+    folder, config = text_configuration(summary)
     architecture, window = architecture_of(str(config.get("model_type")), ExportError), window_of(config)
-    remarks = []
+    remarks = [
+        "the file holds the network of texts; for pictures llama.cpp takes a second one, which its converter makes "
+        "(convert_hf_to_gguf.py --mmproj)"
+    ] * any(layer.parameter.startswith(PICTURES) for layer in summary.stored)
     stated = pooling_of(folder, ExportError) if summary.output is OutputKind.EMBEDDING else None
     if stated is not None and stated.behind:
         remarks.append(
@@ -171,6 +174,13 @@ def remarks_on(summary: ModelSummary) -> list[str]:
         f"llama.cpp computes no sliding windows for {architecture.name}: the file ends the context where the first "
         f"window does, at {window:,} tokens",
     ]
+
+
+def text_configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
+    """Return what :func:`configuration` does, of a network of texts and pictures the part of that of texts."""
+    folder, config = configuration(summary)
+    part = config.get("text_config") if any(layer.parameter.startswith(PICTURES) for layer in summary.stored) else None
+    return folder, config if part is None else {**part, "tie_word_embeddings": config.get("tie_word_embeddings")}
 
 
 def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:

@@ -15,7 +15,7 @@ from workbench.models.checkpoints.experts import rows_of as matrix_rows
 from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture
 from workbench.models.gguf.rotary import rotary_factors
-from workbench.models.gguf.tensors import UNUSED, gguf_names, is_float32_only, names_of, row_order, rows_of
+from workbench.models.gguf.tensors import gguf_names, is_float32_only, is_unused, names_of, row_order, rows_of
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.numerics.bands import row_tiles
@@ -77,10 +77,10 @@ def refusals(
     for layer in summary.stored:
         parameters = names_of(names, layer.parameter)
         reason = layer_refusal(layer, schemes.get(layer.name), parameters[0] if parameters else None)
-        if reason is not None and layer.parameter not in UNUSED:
+        if reason is not None and not is_unused(layer.parameter):
             reasons[layer.name] = reason
     for tensor in summary.others:
-        if tensor.dtype in FLOATING and names(tensor.name) is None and tensor.name not in UNUSED:
+        if tensor.dtype in FLOATING and names(tensor.name) is None and not is_unused(tensor.name):
             reasons[tensor.name] = "llama.cpp has no tensor for it in this architecture"
         elif 0 in tensor.shape and names(tensor.name) is not None:
             reasons[tensor.name] = _empty(tensor.shape)
@@ -189,7 +189,7 @@ def vector_tensor(
     order: np.ndarray | None,
 ) -> FileTensor:  # fmt: skip
     """Return a norm or a bias: float32, which is what llama.cpp computes with."""
-    shift = architecture.shifted_norms and "norm" in name
+    shift = architecture.shifted_norms and name.endswith("norm.weight")
 
     def values() -> torch.Tensor:
         own = model.other(tensor.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.deployment.gguf_file import configuration
+from workbench.deployment.gguf_file import text_configuration
 from workbench.errors import DataError, ExportError, NotAModelError
 from workbench.models.gguf.architectures import architecture_of, by_name
 from workbench.models.gguf.container import read_gguf
@@ -34,7 +34,7 @@ def tensor_names(summary: ModelSummary) -> dict[str, tuple[str, ...]]:
             file = read_gguf(Path(summary.source.path))
             architecture, blocks = by_name(file.architecture), file.plain.get(f"{file.architecture}.block_count")
         else:
-            _, config = configuration(summary)
+            _, config = text_configuration(summary)
             architecture = architecture_of(str(config.get("model_type")), ExportError)
             blocks = config.get(architecture.keys["block_count"])
     except (ExportError, NotAModelError):

@@ -28,6 +28,9 @@ def folder_of(name: str, place: Path, **changes: Any) -> Path:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(4) if parameter.ndim > 1 else parameter.add_(torch.randn_like(parameter) * 0.1)
+        for name_of_buffer, buffer in model.named_buffers():
+            if name_of_buffer.endswith("e_score_correction_bias"):
+                buffer.add_(torch.randn_like(buffer))
     model.save_pretrained(place)
     word_pieces(place) if name == "bert" else _copy_tokenizer(place)
     return place
@@ -46,6 +49,14 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
         sizes["head_dim"] = 16
     if architecture.name in SCALED_HEADS:
         sizes |= {"sliding_window": 8, "query_pre_attn_scalar": 16, "num_hidden_layers": 7}
+    if architecture.name == "cohere2":
+        sizes |= {"sliding_window": 8, "num_hidden_layers": 5}
+    if architecture.name == "exaone4":
+        sizes |= {"sliding_window": None, "layer_types": ["full_attention"] * 2}
+    if architecture.name == "hunyuan-dense":
+        sizes["head_dim"] = 16
+    if architecture.name == "glm4moe":
+        sizes |= {"n_routed_experts": 4, "first_k_dense_replace": 1}
     if architecture.name == "olmoe":
         sizes["num_key_value_heads"] = 4
     if architecture.name.startswith("qwen3"):

@@ -148,7 +148,7 @@ def test_an_unknown_architecture_is_named_with_those_that_are_known(tmp_path: Pa
     )
     transformers.OPTForCausalLM(config).save_pretrained(tmp_path / "opt")
     model = open_model(tmp_path / "opt")
-    with pytest.raises(ExportError, match="architecture opt cannot be written.*llama, mistral, qwen2.*bert"):
+    with pytest.raises(ExportError, match="architecture opt cannot be written.*llama, mistral.*qwen2.*bert"):
         export(model, Plan(), tmp_path / "model.gguf")
 
 

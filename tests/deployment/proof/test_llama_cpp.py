@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
+from workbench.steps.files.export import applied
 from workbench.steps.files.first_session import as_stored
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
@@ -69,9 +71,16 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
     ("gpt_neox", {"use_parallel_residual": False}),
     ("olmo3", {"sliding_window": 8, "num_hidden_layers": 5, "rope_parameters": {
         "full_attention": YARN, "sliding_attention": PLAIN}}),
+    ("glm4_moe", {"use_qk_norm": True, "attention_bias": True, "head_dim": 32, "routed_scaling_factor": 2.5,
+                  "n_shared_experts": 2, "norm_topk_prob": False}),
+    ("hunyuan_v1_dense", {"head_dim": 32, "rope_parameters": {
+        "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 1000.0, "factor": 1.0}}),
+    ("nemotron", {"attention_bias": True, "mlp_bias": True}),
+    ("exaone4", {"sliding_window": 8, "layer_types": None, "num_hidden_layers": 64}),
 ], ids=["llama3", "linear", "biases", "tied", "partly turned", "yarn", "mscale", "longrope", "type", "turned encoder",
         "each second window", "one without", "unturned blocks", "granite's biases", "granite's scales", "seed", "glm",
-        "stable", "unbiased", "cohere", "one after the other", "turned windows"])  # fmt: skip
+        "stable", "unbiased", "cohere", "one after the other", "turned windows", "glm's experts", "hunyuan",
+        "nemotron's biases", "exaone's windows"])  # fmt: skip
 def test_variants_and_the_way_back(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path / "folder", **copy.deepcopy(changes)))
     assert proof(model, Plan()).difference < 1e-6
@@ -186,7 +195,7 @@ def test_a_name_at_which_llama_cpp_looks_for_tokens_of_phi_3(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if "bert" not in name])
 def test_a_tied_head_is_computed_or_refused(name: str, tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path / "m", tie_word_embeddings=True))
-    heads = ("qwen2_moe", "olmo2", "olmo3", "olmoe", "stablelm", "gpt_neox", "phi")
+    heads = ("qwen2_moe", "olmo2", "olmo3", "olmoe", "stablelm", "gpt_neox", "phi", "nemotron")
     if name in heads:  # llama.cpp looks for a head of its own there
         with pytest.raises(ExportError, match="computes no network with tie_word_embeddings True"):
             exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
@@ -213,6 +222,10 @@ def test_experts_that_llama_cpp_computes_otherwise_are_refused(tmp_path: Path) -
     ("olmo3", {"layer_types": ["full_attention"] * 2}, "layer_types"),
     ("olmo3", {"rope_parameters": {"full_attention": PLAIN, "sliding_attention": {**PLAIN, "rope_theta": 9.0}}},
      "theta"),
+    ("exaone4", {"sliding_window": 8, "layer_types": None, "num_hidden_layers": 5}, "sliding_window 8"),
+    ("exaone4", {"num_hidden_layers": 64, "layer_types": ["full_attention"] * 64}, "sliding_window None"),
+    ("glm4_moe", {"n_group": 2, "topk_group": 1}, "n_group"), ("cohere2", {"sliding_window": None}, "sliding_window"),
+    ("hunyuan_v1_dense", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "dynamic"),
     ("gemma3_text", {"rope_parameters": {"full_attention": PLAIN, "sliding_attention": LINEAR}}, "linear"),
 ])  # fmt: skip
 def test_what_llama_cpp_does_not_compute_is_refused(
@@ -221,3 +234,40 @@ def test_what_llama_cpp_does_not_compute_is_refused(
     model = open_model(folder_of(name, tmp_path, **copy.deepcopy(changes)))  # transformers changes rope_parameters
     with pytest.raises(ExportError, match=f"computes no network with .*{named}"):
         exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
+
+
+@pytest.mark.parametrize("name, network, settings", [
+    ("gemma3", "Gemma3ForConditionalGeneration", {"mm_tokens_per_image": 4, "text_config": {
+        "sliding_window": 8, "query_pre_attn_scalar": 16, "num_hidden_layers": 7, "head_dim": 16}}),
+    ("llava", "LlavaForConditionalGeneration", {"text_config": {"model_type": "llama"}}),
+    ("mistral3", "Mistral3ForConditionalGeneration", {"text_config": {
+        "model_type": "mistral", "sliding_window": None}}),
+])  # fmt: skip
+def test_of_a_network_of_texts_and_pictures_the_file_holds_that_of_texts(
+    name: str, network: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    import transformers
+
+    cls = getattr(transformers, network)
+    llama = json.loads((folder_of("llama", tmp_path / "model") / "config.json").read_text("utf-8"))
+    sizes = {key: llama[key] for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size",
+                                         "num_attention_heads", "num_key_value_heads", "pad_token_id")}  # fmt: skip
+    seen = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "image_size": 28, "patch_size": 14, "head_dim": 16, "projection_dim": 32}  # fmt: skip
+    kind = {"llava": "clip_vision_model", "mistral3": "pixtral"}.get(name)
+    torch.manual_seed(0)
+    cls(cls.config_class(
+        text_config=sizes | settings.pop("text_config"), vision_config=seen | ({"model_type": kind} if kind else {}),
+        image_token_index=1000, **settings,
+    )).bfloat16().save_pretrained(tmp_path / "model")  # fmt: skip
+    model = open_model(tmp_path / "model")
+    pictures = [layer.name for layer in model.summary.stored if "vision_tower" in layer.name]
+    plan = Plan().assign(pictures, weights="int8-channel", algorithm="rtn")
+    assert proof(model, plan).difference < 1e-4
+    out = tmp_path / "model.gguf"
+    quantized, _ = applied(model, plan, "gguf", out, session=None, settings=(), progress=silent)
+    assert "--mmproj" in quantized.notes[-1] and pictures[0] in quantized.notes[-2]
+    again, tokens = open_model(out), {"input_ids": TOKENS, "attention_mask": torch.ones_like(TOKENS)}
+    assert again.summary.cannot_run is None
+    with torch.no_grad():
+        assert torch.allclose(again.run(tokens), model.run(tokens), rtol=1e-4, atol=1e-4)

@@ -38,9 +38,9 @@ class Gguf:
 
     def left_out(self, model: Model) -> list[str]:
         """See :class:`workbench.deployment.exporters.LeavesOut`."""
-        from workbench.models.gguf.tensors import UNUSED
+        from workbench.models.gguf.tensors import is_unused
 
-        return [layer.name for layer in model.summary.stored if layer.parameter in UNUSED]
+        return [layer.name for layer in model.summary.stored if is_unused(layer.parameter)]
 
     def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.models.gguf.tensors import is_unused
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.gguf.inputs import inputs_beside
@@ -36,7 +37,8 @@ def as_in_llama_cpp(quantized: QuantizedModel) -> QuantizedModel:
     """Return the plan with inputs rounded as llama.cpp rounds them beside each type of weights."""
     return _with_inputs(quantized, {
         layer.name: _beside(_scheme(quantized, layer.tied_to or layer.name), layer.dtype)
-        for layer in quantized.summary.layers if layer.kind is not LayerKind.EMBEDDING
+        for layer in quantized.summary.layers
+        if layer.kind is not LayerKind.EMBEDDING and not is_unused(layer.parameter)
     })  # fmt: skip
 
 

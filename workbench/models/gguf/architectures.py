@@ -29,6 +29,11 @@ GEMMA = PLAIN_RMS | {"attention.sliding_window": "sliding_window", "final_logit_
                      "attn_logit_softcapping": "attn_logit_softcapping"}  # fmt: skip
 EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
            "expert_feed_forward_length": "moe_intermediate_size"}  # fmt: skip
+SIGMOID_EXPERTS = EXPERTS | {
+    "expert_count": "n_routed_experts", "expert_shared_count": "n_shared_experts",
+    "expert_weights_norm": "norm_topk_prob", "expert_weights_scale": "routed_scaling_factor",
+    "leading_dense_block_count": "first_k_dense_replace",
+}  # fmt: skip
 SHARED = {"expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
 EVERYWHERE = {"decoder_sparse_step": 1, "mlp_only_layers": []}
 NO_BIASES = {"attention_bias": False}
@@ -36,8 +41,11 @@ PERIOD = "attention.sliding_window_pattern"
 SCALED_HEADS = {"gemma2": 46, "gemma3": 62}
 """Those that state the size of heads by which attention is divided, and the blocks of their networks of 27 billion."""
 
-PERIODS = {"gemma2": 2, "gemma3": 6, "olmo2": 4}
+PERIODS = {"gemma2": 2, "gemma3": 6, "olmo2": 4, "cohere2": 4, "exaone4": 4}
 """After how many blocks one sees all tokens, in those whose files do not say it."""
+
+EXAONE_WITH_WINDOWS = 64
+"""The blocks of the one network of EXAONE 4 in which llama.cpp computes windows."""
 
 TWO_ROPES = ("gemma3_text", "modernbert", "olmo3")
 GPT2 = {
@@ -82,8 +90,8 @@ class Architecture:
 
 
 ARCHITECTURES: tuple[Architecture, ...] = (
-    Architecture(name="llama", model_types=("llama", "mistral"), network="LlamaForCausalLM", keys=PLAIN_RMS,
-                 permuted=True, ropes=(*SCALED, "llama3")),
+    Architecture(name="llama", model_types=("llama", "mistral", "mistral3", "llava"), network="LlamaForCausalLM",
+                 keys=PLAIN_RMS, permuted=True, ropes=(*SCALED, "llama3")),
     Architecture(name="qwen2", model_types=("qwen2",), network="Qwen2ForCausalLM", keys=GROUPED | RMS),
     Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS,
                  computed=NO_BIASES),
@@ -97,7 +105,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="gemma2", model_types=("gemma2",), network="Gemma2ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
                  windows=True, computed=NO_BIASES, stated=("attn_logit_softcapping", "final_logit_softcapping")),
-    Architecture(name="gemma3", model_types=("gemma3_text",), network="Gemma3ForCausalLM", keys=GEMMA,
+    Architecture(name="gemma3", model_types=("gemma3_text", "gemma3"), network="Gemma3ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
                  windows=True, computed=NO_BIASES | {"attn_logit_softcapping": None}),
     Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", keys=GROUPED | RMS,
@@ -138,6 +146,20 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="command-r", model_types=("cohere",), network="CohereForCausalLM",
                  keys=GROUPED | {"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"},
                  computed=NO_BIASES | {"use_qk_norm": False}),
+    Architecture(name="cohere2", model_types=("cohere2",), network="Cohere2ForCausalLM", windows=True,
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale",
+                                 "attention.sliding_window": "sliding_window"}, computed=NO_BIASES,
+                 stated=("sliding_window",)),
+    Architecture(name="nemotron", model_types=("nemotron",), network="NemotronForCausalLM", activations=("relu2",),
+                 turned=True, shifted_norms=True, ropes=("default", "linear"),
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "norm_eps"}, computed={"tie_word_embeddings": False}),
+    Architecture(name="hunyuan-dense", model_types=("hunyuan_v1_dense",), network="HunYuanDenseV1ForCausalLM",
+                 keys=PLAIN_RMS, ropes=("default",), computed=NO_BIASES),
+    Architecture(name="exaone4", model_types=("exaone4",), network="Exaone4ForCausalLM", windows=True,
+                 keys=GROUPED | RMS | {"attention.sliding_window": "sliding_window"},
+                 ropes=("default", "linear", "llama3")),
+    Architecture(name="glm4moe", model_types=("glm4_moe",), network="Glm4MoeForCausalLM", turned=True,
+                 constants={"expert_gating_func": 2}, computed={"n_group": 1}, keys=PLAIN_RMS | SIGMOID_EXPERTS),
     Architecture(name="gptneox", model_types=("gpt_neox",), network="GPTNeoXForCausalLM", activations=("gelu",),
                  turned=True, ropes=("default",), computed={"attention_bias": True, "tie_word_embeddings": False},
                  keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps",
@@ -245,6 +267,10 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
     if (step := PERIODS.get(architecture.name)) is not None:
         blocks = config["num_hidden_layers"]
         usual = ["full_attention" if (at + 1) % step == 0 else "sliding_attention" for at in range(blocks)]
+        if architecture.name == "exaone4":
+            window = config.get("sliding_window")
+            other |= {} if (window is None) == (blocks != EXAONE_WITH_WINDOWS) else {"sliding_window": window}
+            usual = ["full_attention"] * blocks if window is None else usual
         if config.get("layer_types") not in (None, usual):
             other["layer_types"] = config["layer_types"]
     if architecture.name == "modern-bert":
@@ -336,6 +362,8 @@ def config_of(
         usual = members["rope_parameters"]["rope_theta"] if architecture.name == "olmo2" else 10000.0
         sliding = {"rope_type": "default", "rope_theta": local or usual}
         members["rope_parameters"] = {"full_attention": members["rope_parameters"], "sliding_attention": sliding}
+    if architecture.name == "exaone4" and "sliding_window" not in members:
+        members |= {"sliding_window": None, "layer_types": ["full_attention"] * int(members["num_hidden_layers"])}
     if architecture.name == "modern-bert":
         members["layer_types"] = window_kinds(int(metadata.get(head + PERIOD, 3)), int(members["num_hidden_layers"]))
     return members

@@ -24,6 +24,9 @@ def rope_of(config: Mapping[str, Any]) -> dict[str, Any]:
     rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
     rope = dict(rope.get("full_attention") or rope)
     rope.setdefault("rope_theta", config.get("rope_theta"))
+    if rope.get("rope_type") == "dynamic" and (alpha := rope.get("alpha")):  # Hunyuan's, whatever the length
+        size = head_size(config)
+        rope |= {"rope_type": "default", "rope_theta": rope["rope_theta"] * alpha ** (size / (size - 2))}
     return rope
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids"})
 """Tensors of an encoder that its embeddings do not depend on; no GGUF file holds them."""
 
+PICTURES = ("model.vision_tower.", "model.multi_modal_projector.")
+"""Where the names of parameters begin that texts do not need: llama.cpp reads these from a file of their own."""
+
 FUSED = {"gate_up_proj": ("gate_proj", "up_proj")}
 """Experts' matrices that are one parameter in transformers and several tensors in a file."""
 
@@ -52,6 +55,10 @@ def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str |
     names = gguf.get_tensor_name_map(member, blocks)
 
     def look_up(parameter: str) -> str | None:
+        if is_unused(parameter):
+            return None
+        parameter = parameter.replace("model.language_model.", "model.", 1)
+        parameter = parameter.replace(".e_score_correction_bias", ".e_score_correction.bias")
         name: str | None = names.get_name(parameter, (".weight", ".bias"))
         if name is None and (found := _BLOCK.fullmatch(parameter)) and found["part"] in architecture.own_names:
             return f"blk.{found['block']}.{architecture.own_names[found['part']]}.{found['kind']}"
@@ -59,6 +66,11 @@ def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str |
         return f"{name}.weight" if bare else name
 
     return look_up
+
+
+def is_unused(parameter: str) -> bool:
+    """Return whether no GGUF file holds the parameter, since the answers to texts do not depend on it."""
+    return parameter in UNUSED or parameter.startswith(PICTURES)
 
 
 def names_of(look_up: Callable[[str], str | None], parameter: str) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ EXPERT_WIDTHS = {
 
 BIASES = {
     "attention_bias": ("blk.0.attn_q.bias", "blk.0.attn_qkv.bias"), "mlp_bias": ("blk.0.ffn_up.bias",),
-    "use_qkv_bias": ("blk.0.attn_q.bias", "blk.0.attn_qkv.bias"),
+    "use_qkv_bias": ("blk.0.attn_q.bias", "blk.0.attn_qkv.bias"), "use_qk_norm": ("blk.0.attn_q_norm.weight",),
 }  # fmt: skip
 """Members of configurations that say whether a network has the tensors."""
 
