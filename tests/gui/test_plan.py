@@ -21,7 +21,7 @@ from workbench.gui.panels.plan.dashboard import Tile
 from workbench.gui.panels.plan.text import PAUSE_MS, error_line
 from workbench.gui.report import report
 from workbench.insight import quantities
-from workbench.insight.dashboard import Difference, KeyFigure
+from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
 from workbench.insight.roofline import plan_time
 from workbench.insight.rules import rule_rows
 from workbench.models.summary import quantizable
@@ -149,6 +149,23 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
         await person.open(replace(session, plan=plan, timings=(timed,)))
         result = plan_time(session.model, person.state.assignments, (timed,), 1)
         assert kernels.detail.text() == f"{result.missing} layers not timed"
+
+    live(story)
+
+
+def test_figures_of_thousands_of_layers_are_compared_with_uniform_plans(live: Callable[..., None]) -> None:
+    session = sessions.opened(sessions.summary(500), with_weights=False)
+    session = replace(session, sensitivities={"predicted_kl": sessions.table(session.model)})
+    names = [layer.name for layer in session.model.layers[1:-1]]
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        size, _, loss, *_ = person.window.panels["plan"].dashboard.tiles
+        for scheme, layers in (("int4-g32-asym", names), ("int8-channel", names[:9])):
+            edits.assign(person.context.workspace, layers, weights=scheme)
+            await person.until(lambda: all("everywhere" in tile.changes[0].text() for tile in (size, loss)), 10)
+        figure = Dashboard().figures(person.state)[2]
+        assert loss.changes[0].text().startswith(figure.differences[0].text), "as it is after the last edit"
 
     live(story)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from workbench.insight import quantities
-from workbench.insight.fronts import apart, uniform_plans
+from workbench.insight.fronts import apart, known_uniform_plans, uniform_plans
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
 from workbench.insight.roofline import PlanTime
@@ -25,7 +25,7 @@ from workbench.session.session import Session
 from workbench.session.workspace import State
 
 UNIFORM_LIMIT, INTERACTING_LIMIT = 2_000, 300
-"""Layers up to which uniform plans are priced while the user works: where losses add up, and where they interact."""
+"""Layers up to which uniform plans are priced at once: where losses add up, and where they interact."""
 
 SIZE_TIP = (
     "Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what "
@@ -125,10 +125,12 @@ class Dashboard:
             if not same_objects(self._basis, basis):
                 self._basis, self._saved = basis, _saved(session, name, state.metric)
             others.append(self._saved)
-        table = session.table(state.metric)
-        limit = UNIFORM_LIMIT if table is None or table.directions is None else INTERACTING_LIMIT
-        if len(session.model.layers) <= limit and table is not None and here.size is not None:
-            sums = uniform_plans(session, table, None, state.assignments, state.target)
+        table, count = session.table(state.metric), len(session.model.layers)
+        if table is not None and here.size is not None:
+            limit = UNIFORM_LIMIT if table.directions is None else INTERACTING_LIMIT
+            sums = known_uniform_plans(state) or ()  # of others once they are known
+            if count <= limit:
+                sums = uniform_plans(session, table, None, state.assignments, state.target)
             fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]
             best = min(fitting, key=lambda plan: plan[2], default=None)
             if best is not None:

@@ -9,13 +9,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
+from workbench.gui.context.worker import Worker
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
+from workbench.insight.fronts import known_uniform_plans, uniform_plans
 from workbench.planning.latest import same_objects
+from workbench.sensitivity.table import Sensitivity
+from workbench.session.session import Session
 from workbench.session.workspace import State
 
 TITLES = ("Size", "Bits per weight", "Predicted loss", "Measured loss", "Kernels")
@@ -90,13 +94,19 @@ def _show_change(line: FittedLabel, change: Difference | None) -> None:
     set_role(line, "muted" if change.better is None else "good" if change.better else "warning")
 
 
+def _with_uniform(session: Session, table: Sensitivity, state: State) -> State:
+    """Work out what uniform plans cost, and return the state, whose figures are compared with them from now on."""
+    uniform_plans(session, table, None, state.assignments, state.target)
+    return state
+
+
 class PlanDashboard(QWidget):
     """Five tiles, of equal width so that digits stay where they are."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName(tr("What the plan comes to"))
-        self._figures = Dashboard()
+        self._figures, self._worker = Dashboard(), Worker(self, self._show)
         self._basis: tuple[object, ...] = ()
         self._changes = 0  # lines that are needed
         self._room: tuple[QWidget, int] | None = None
@@ -127,6 +137,13 @@ class PlanDashboard(QWidget):
         if same_objects(basis, self._basis):
             return
         self._basis = basis
+        self._worker.forget()
+        self._show(state)
+        table = session.table(state.metric) if session else None
+        if session and table and table.directions is None and known_uniform_plans(state) is None:  # of thousands
+            self._worker.ask(partial(_with_uniform, session, table, state), len(session.model.layers))
+
+    def _show(self, state: State) -> None:
         figures = self._figures.figures(state)
         changes = max((len(figure.differences) for figure in figures), default=0)
         for place, tile in enumerate(self.tiles):
