@@ -25,6 +25,9 @@ from workbench.private import hide
 from workbench.readable import LONGEST, readable
 from workbench.version import VERSION
 
+told: list[int] = []
+"""The exit codes of what was cancelled and said so."""
+
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of ``workbench`` and all its commands."""
@@ -109,7 +112,8 @@ def run(command: Command, options: argparse.Namespace) -> int:
             raise
         return _failed(f"workbench {command.name}: {_line(error)}", 1)
     except KeyboardInterrupt as stop:  # with the signal's number, where ``program`` has raised it
-        return _failed(f"workbench {command.name}: cancelled", 128 + (stop.args[0] if stop.args else 2))
+        told.append(_failed(f"workbench {command.name}: cancelled", 128 + (stop.args[0] if stop.args else 2)))
+        return told[-1]
     if isinstance(outcome, int):
         return outcome
     try:

@@ -79,8 +79,8 @@ def _end_in_time(reading: int) -> None:
         if number[0] not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number[0]) is not _stop:
             continue
         time.sleep(GRACE)
-        with contextlib.suppress(OSError):
-            os.write(2, b"workbench: cancelled\n")
+        with contextlib.suppress(OSError):  # the command may have said so, and take its time to free its memory
+            os.write(2, b"" if getattr(sys.modules.get("workbench.cli"), "told", ()) else b"workbench: cancelled\n")
         with contextlib.suppress(Exception):
             _leave_nothing()
         os._exit(128 + number[0])

@@ -43,6 +43,36 @@ def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> No
     assert os.listdir(tmp_path) == ["s.qwb"]
 
 
+SLOW_TO_END = """
+import time
+from argparse import Namespace
+from workbench import cli, program
+from workbench.console.command import Command
+class Large:
+    def __del__(self):
+        time.sleep(20)
+def run(arguments, progress):
+    large = Large()
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.01)
+command = Command(name="inspect", help="", example="", flags=(), run=run)
+cli.main = lambda: cli.run(command, Namespace(quiet=True, debug=False))
+program.start()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, signals wake no pipe")
+def test_a_command_that_is_slow_to_free_its_memory_says_one_line() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_TO_END], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (143, "workbench inspect: cancelled\n")
+
+
 FIRST = "import sys; before = set(sys.modules); import workbench.__main__; print(*sorted({*sys.modules} - before))"
 
 

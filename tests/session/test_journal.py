@@ -146,6 +146,24 @@ def test_the_last_whole_line_counts(tmp_path: Path, failures: list[Exception]) -
         read_journal(journal_path(file), other)
 
 
+@pytest.mark.parametrize("change", [
+    {"plans": None}, {"plans": [1]}, {"plans": {"a": 3}}, {"active_ranges": f'[["a", "input", {10**400}, 1, "", 0]]'},
+    {"locked": None}, {"budget": [1]}, {"budget": 5},
+], ids=str)  # fmt: skip
+def test_a_whole_line_that_says_something_else_is_one_sentence(
+    change: dict[str, Any], tmp_path: Path, failures: list[Exception]
+) -> None:
+    session, written = full_session(), Journal(failures.append)
+    written.put(session, None, tmp_path / "s.qwb")
+    written.close()
+    file = journal_path(tmp_path / "s.qwb")
+    text = json.dumps(json.loads(file.read_bytes().partition(b" ")[2]) | change).encode()
+    file.write_bytes(hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n")
+    with pytest.raises(SessionError, match="cannot be read") as caught:
+        read_journal(file, session)
+    assert "\n" not in str(caught.value)
+
+
 def test_lines_of_before_budgets_leave_the_budget(tmp_path: Path, failures: list[Exception]) -> None:
     file, written = tmp_path / "s.qwb", Journal(failures.append)
     written.put(named("first"), None, file)

@@ -79,7 +79,7 @@ def known(files: Identity | None, tensors: Collection[str]) -> Contents | None:
         fingerprint, bad = stored["fingerprint"], stored["non_finite"]
         if HASH.fullmatch(fingerprint) and isinstance(bad, list) and {*bad} <= {*tensors}:
             return Contents(fingerprint=fingerprint, non_finite=tuple(bad))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return None
 

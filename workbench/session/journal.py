@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
-from workbench.errors import SessionError, WorkbenchError
+from workbench.errors import SessionError, WorkbenchError, first_line
 from workbench.numerics.ranges import Range
 from workbench.plain_file import read_bytes
 from workbench.planning.plan import Plan
@@ -46,6 +46,9 @@ class _Line(TypedDict):
     target: str
     budget: tuple[float, str] | None
 
+
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a line raises whose contents are not those of edits."""
 
 LARGEST = 16 << 20
 """Bytes after which a journal begins again with its newest line."""
@@ -162,8 +165,8 @@ def read_journal(file: Path, session: Session) -> Session:
             raise SessionError("its edits belong to another model")
         lacking = {"target": session.target, "budget": _amount(session.budget)}  # lines were without them
         return _parts(lacking | content, str(file)).into(session)
-    except (ValueError, KeyError, TypeError, RecursionError, WorkbenchError) as error:
-        raise SessionError(f"the journal {file} cannot be read: {str(error).splitlines()[0]}") from None
+    except (*MALFORMED, WorkbenchError) as error:
+        raise SessionError(f"the journal {file} cannot be read: {first_line(error)}") from None
 
 
 def _amount(budget: Budget | None) -> tuple[float, str] | None:
