@@ -12310,6 +12310,10 @@ Auf {}.</translation>
         <translation>{} von llama.cpp rechnet kein Netz mit {}</translation>
     </message>
     <message>
+        <source>{} has a head for another answer than embeddings, and llama.cpp's {} has none; it cannot be written as GGUF</source>
+        <translation>{} hat einen Kopf für eine andere Antwort als Einbettungen, und {} in llama.cpp hat keinen; es lässt sich nicht als GGUF schreiben</translation>
+    </message>
+    <message>
         <source>it cannot be written as GGUF</source>
         <translation>es lässt sich nicht als GGUF schreiben</translation>
     </message>

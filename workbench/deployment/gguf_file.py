@@ -127,6 +127,11 @@ def fitting(
     """
     folder, config = text_configuration(summary)
     architecture = architecture_of(str(config.get("model_type")), ExportError)
+    if summary.output.is_logits and "attention.causal" in architecture.constants:
+        raise ExportError(
+            f"{summary.name} has a head for another answer than embeddings, and llama.cpp's {architecture.name} has "
+            "none; it cannot be written as GGUF"
+        )
     settings = metadata_of(architecture, config, ExportError)
     blocks = int(settings[f"{architecture.name}.block_count"])
     require_fit(refusals(summary, schemes, architecture, blocks))

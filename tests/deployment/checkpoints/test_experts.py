@@ -63,6 +63,20 @@ def answers_are_ours(model: Model, plan: Plan, out: Path) -> bool:
     return bool((there - ours).norm() < 1e-3 * ours.norm())  # groups have scales in 16 bits, in which it multiplies
 
 
+@pytest.mark.parametrize("kind", ["compressed-tensors", "torchao"])
+def test_experts_in_plain_numbers_are_written_one_by_one(mixture: Model, tmp_path: Path, kind: str) -> None:
+    """They were refused: the checkpoint stores them in several tensors."""
+    plan = Plan().assign(names(mixture, "linear"), weights="int8-channel", algorithm="rtn")
+    for name in names(mixture, "experts"):
+        plan = plan.assign([name], weights="fp16" if "gate_up" in name else "fp32", algorithm="rtn")
+    exporter(kind).export(quantize(mixture, plan), mixture, tmp_path / "out", silent)
+    tensors = load_file(tmp_path / "out" / "model.safetensors")
+    widths = {re.sub(r".*experts\.", "", name): tensor for name, tensor in tensors.items() if ".experts.3." in name}
+    assert len(widths) == 3 and {tensor.dtype for tensor in widths.values()} == {torch.float16, torch.float32}
+    if kind == "compressed-tensors":
+        assert answers_are_ours(mixture, plan, tmp_path / "out")
+
+
 @pytest.mark.parametrize("experts, others", [("int8-channel", "int4-g32-asym"), ("int4-g32", "int4-g32")])
 def test_experts_are_read_by_transformers_and_opened_again(
     mixture: Model, tmp_path: Path, experts: str, others: str
@@ -96,7 +110,7 @@ def test_a_mixture_whose_experts_are_kept_is_loaded_by_transformers(mixture: Mod
 @pytest.mark.parametrize("first, second, reason", [
     ("int4-g32", "keep", "all experts by one scheme, and the plan has int4-g32, keep"),
     ("int4-g32", "int8-channel", "all experts by one scheme"), ("int4-g32-asym", "int4-g32-asym", "symmetric integers"),
-    ("fp8-e4m3-channel", "fp8-e4m3-channel", "symmetric integers"), ("bf16", "bf16", "several tensors"),
+    ("fp8-e4m3-channel", "fp8-e4m3-channel", "symmetric integers"), ("int4-g32", "fp16", "all experts by one"),
     ("int8-tensor", "int8-tensor", "symmetric integers"),
 ])  # fmt: skip
 def test_what_loaders_do_not_read_of_experts_is_refused(

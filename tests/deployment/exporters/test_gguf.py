@@ -11,6 +11,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+import transformers
 from gguf.quants import dequantize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -168,6 +169,18 @@ def test_a_value_that_reads_back_otherwise_fails_the_proof(
     with pytest.raises(ExportError, match=r"token_embd.weight\[1023, 255\] reads back as [-e.\d]+, [-e.\d]+ was"):
         export(model, Plan(), tmp_path / "model.gguf")
     assert os.listdir(tmp_path) == ["model.gguf.failed"]
+
+
+@pytest.mark.parametrize("network", ["BertForSequenceClassification", "BertForMaskedLM"])
+def test_an_encoder_with_another_head_than_embeddings_is_refused_for_that(network: str, tmp_path: Path) -> None:
+    """Each of its tensors was said to have no place, since the names of the whole network begin otherwise."""
+    folder = folder_of("bert", tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    getattr(transformers, network)(transformers.BertConfig(**config)).save_pretrained(folder)
+    with pytest.raises(
+        ExportError, match="model has a head for another answer than embeddings, and llama.cpp's bert has none"
+    ):
+        export(open_model(folder), Plan(), tmp_path / "model.gguf")
 
 
 def test_every_architecture_is_listed_once() -> None:

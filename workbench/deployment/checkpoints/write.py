@@ -279,9 +279,9 @@ def _has_place(method: Method, layer: Layer, job: Job, packed: bool) -> bool:
         return True
     if layer.parameter in job.origin.stacked:
         return True
-    if packed:
-        return layer.parameter in job.origin.pieces and method.holds_experts
-    return layer.parameter in _changed(job)  # a head that got a weight of its own
+    if layer.parameter in job.origin.pieces:
+        return method.holds_experts or not packed
+    return not packed and layer.parameter in _changed(job)  # a head that got a weight of its own
 
 
 def _changed(job: Job) -> set[str]:
@@ -329,8 +329,13 @@ def _casts(job: Job) -> dict[str, Entry]:
             def load(layer: Layer = layer, stored: QuantizedTensor = stored, dtype: str = dtype) -> torch.Tensor:
                 import torch
 
-                return layer.tensor_of(parse_scheme(stored.scheme).decode(stored)).to(getattr(torch, dtype))
+                values = parse_scheme(stored.scheme).decode(stored)
+                return (layer.tensor_of(values) if values.shape == layer.matrix else values).to(getattr(torch, dtype))
 
+            for piece in job.origin.pieces.get(layer.parameter, ()):
+                own = stored_rows(stored, piece.rows)
+                part = partial(load, stored=own)
+                entries[piece.name] = Entry(name=piece.name, dtype=dtype, shape=own.shape, load=part)
             entries[layer.parameter] = Entry(name=layer.parameter, dtype=dtype, shape=layer.shape, load=load)
     return entries
 
