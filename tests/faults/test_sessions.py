@@ -51,7 +51,7 @@ def unsealed(path: Path, change: Callable[[h5py.File], object]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_a_zeroed_sector_of_a_file_without_a_seal_ends_in_time(tmp_path: Path, count: int) -> None:
     """Fourteen of the first sixty sectors made the HDF5 library spin for ever."""
     file = unsealed(tmp_path / "s.qwb", lambda file: None)
