@@ -12853,5 +12853,9 @@ Auf {}.</translation>
         <source>{} was truncated while it was open</source>
         <translation>{} wurde gekürzt, während sie offen war</translation>
     </message>
+    <message>
+        <source>the engine starts</source>
+        <translation>der Rechenprozess startet</translation>
+    </message>
 </context>
 </TS>

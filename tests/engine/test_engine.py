@@ -126,6 +126,22 @@ def test_progress_is_throttled_and_the_newest_arrives() -> None:
     run(main)
 
 
+def test_a_job_that_waits_for_the_engine_says_so() -> None:
+    async def main() -> None:
+        running, said = Engine(), list[str]()
+        await running.start()
+        try:
+            await running.run(1, Fake(), lambda fraction, text, partial: said.append(text))
+            assert said[0] == "the engine starts"
+            said.clear()
+            await running.run(2, Fake(), lambda fraction, text, partial: said.append(text))
+            assert "the engine starts" not in said
+        finally:
+            await running.close()
+
+    run(main)
+
+
 def test_cancel_is_heeded_and_the_process_is_kept() -> None:
     async def main() -> None:
         async with engine() as running:

@@ -95,6 +95,8 @@ class Engine:
             raise RuntimeError(f"the engine is running job {self._job}; it runs one at a time")
         self._job, self._on_progress = job, on_progress
         self._result = asyncio.get_running_loop().create_future()
+        if on_progress is not None and not self._ready.is_set():
+            on_progress(0.0, "the engine starts", None)
         sending = asyncio.create_task(self._send(job, request))
         try:
             return cast(Response, await self._result)
