@@ -184,6 +184,7 @@ def remarks_on(summary: ModelSummary) -> list[str]:
 def text_configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
     """Return what :func:`configuration` does, of a network of texts and pictures the part of that of texts."""
     folder, config = configuration(summary)
+    architecture_of(str(config.get("model_type")), ExportError)  # PaliGemma's Gemma sees what comes after, too
     part = config.get("text_config") if any(layer.parameter.startswith(PICTURES) for layer in summary.stored) else None
     return folder, config if part is None else {**part, "tie_word_embeddings": config.get("tie_word_embeddings")}
 

@@ -271,3 +271,19 @@ def test_of_a_network_of_texts_and_pictures_the_file_holds_that_of_texts(
     assert again.summary.cannot_run is None
     with torch.no_grad():
         assert torch.allclose(again.run(tokens), model.run(tokens), rtol=1e-4, atol=1e-4)
+
+
+def test_a_network_around_a_known_one_of_texts_is_refused_where_it_is_not_known(tmp_path: Path) -> None:
+    """PaliGemma's Gemma sees all of a prompt at each place of it."""
+    from transformers import PaliGemmaConfig, PaliGemmaForConditionalGeneration
+
+    gemma = {"model_type": "gemma", "vocab_size": ROWS, "head_dim": 16}
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2}
+    folder = folder_of("llama", tmp_path / "model")
+    PaliGemmaForConditionalGeneration(PaliGemmaConfig(
+        text_config=gemma | sizes | {"num_key_value_heads": 1}, image_token_index=1000,
+        vision_config=sizes | {"model_type": "siglip_vision_model", "image_size": 28, "patch_size": 14},
+    )).save_pretrained(folder)  # fmt: skip
+    model = open_model(folder)
+    with pytest.raises(ExportError, match="the architecture paligemma cannot be written as GGUF"):
+        exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
