@@ -61,11 +61,11 @@ def test_what_a_command_prints_is_no_more_than_text(
             code = int(str(end.code))
         output = capsys.readouterr()
         printed += bool(output.out)
-        if "--json" in command and code == 0:
+        if "--json" in command and output.out:  # also of a check that refuses
             json.loads(output.out)
         else:
             assert not problems(output.out) and "Traceback" not in output.err, command
         assert not problems(output.err), command
         one_line = output.err.startswith("usage:") or output.err.count("\n") == 1
         assert code == 0 or output.out or one_line, (command, output)
-    assert printed > len(commands) // 2
+    assert printed > len(commands) // 3
