@@ -232,8 +232,7 @@ def _remove(temporary: Path) -> None:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove what this user's processes on this machine that are gone (killed, crashed) left in ``folder``, under
-    whatever name: what another user puts there would have data of this one's removed."""
+    """Remove what killed processes of this user and machine left; what others put there might name this one's data."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             match = _TEMPORARY.fullmatch(entry.name)

@@ -13,10 +13,7 @@ FOLDER_VARIABLE = "WORKBENCH_CACHE_FOLDER"
 
 
 def cache_folder(part: str) -> Path | None:
-    """Return the folder of one ``part`` of the user's cache, None where the cache is switched off.
-
-    Nor is one used that belongs to another user, or that every user may write into: links there lead anywhere.
-    """
+    """Return the folder of one ``part`` of the user's cache; None if it is switched off, or others may write there."""
     named = os.environ.get(FOLDER_VARIABLE)
     if named is None:
         named = platformdirs.user_cache_dir("quantization-workbench", appauthor=False)

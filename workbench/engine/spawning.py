@@ -29,8 +29,7 @@ class SafeProcess(SpawnProcess):
             super().start()
 
     def run(self) -> None:
-        """Be it: on Linux the locks of libraries have names in shared memory, left where all is killed, unless made
-        for forks."""
+        """Be it, with locks for forks (Linux): others have names in shared memory, left there where all is killed."""
         if sys.platform == "linux":
             multiprocessing.set_start_method("fork", force=True)
         super().run()
