@@ -282,7 +282,7 @@ class GradientPass:
         """
         flow = self._flow or self.tried(batch, layers)
         saved = self._saved()
-        everywhere = entering is not None or len(self._layers) < len(self._summary.layers)
+        everywhere = len(self._layers) < len(self._summary.layers)
         leaves = _Leaves(flow, everywhere=everywhere)
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
