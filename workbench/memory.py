@@ -167,16 +167,18 @@ class Footprint:
     """Keeps a long run from growing by memory that is freed and stays with the process, in pieces between others.
 
     What the first piece took stays, for those that follow to take again; under a limit it is given back, too.
+    ``grown`` is by how many bytes it may grow (default: GROWN, under a limit GROWN_IN_LIMIT).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grown: int | None = None) -> None:
         self._first = None if limit() is None else anonymous_memory()
+        self._grown = grown or (GROWN if limit() is None else GROWN_IN_LIMIT)
 
     def settle(self) -> None:
-        """Give freed memory back where the process has grown since the first piece: by GROWN, under a limit by less."""
+        """Give freed memory back where the process has grown by more since the first piece."""
         if self._first is None:
             self._first = anonymous_memory()
-        elif anonymous_memory() > self._first + (GROWN if limit() is None else GROWN_IN_LIMIT):
+        elif anonymous_memory() > self._first + self._grown:
             give_back()
 
 

@@ -13,7 +13,7 @@ import torch
 from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
-from workbench.memory import Footprint, Spill, give_back, put_away_again
+from workbench.memory import GROWN_IN_LIMIT, Footprint, Spill, give_back, put_away_again
 from workbench.models.data.batches import Data, samples_of, units_of
 from workbench.models.data.even_samples import EvenSamples
 from workbench.models.model import Batch
@@ -104,8 +104,9 @@ class Reference:
         """Quantize the model by a plan of that predicted ``loss`` and measure it."""
         scoring = self.scoring
         model, losses, units = scoring.model, list[torch.Tensor](), 0
+        give_back()  # what the table's cells or the plan before left
         rounded = InFiles(4 * sum(model.summary.by_name[name].parameters for name in plan))
-        footprint = Footprint()
+        footprint = Footprint(GROWN_IN_LIMIT)
         for name, scheme in plan.items():
             known = scoring.known(name)
             rounded.add(name, round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
@@ -113,8 +114,10 @@ class Reference:
         give_back()
         view, away = model.with_weights(rounded.tensors), rounded.away
         for (number, output), batch in zip(self.outputs.tensors.items(), self.batches, strict=True):
-            quantized = view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away)
-            losses.append(sample_divergence(output, quantized, batch, model.summary.output).double().cpu())
+            losses.append(sample_divergence(  # the logits have no name: they would stay while the next ones are made
+                output, view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away), batch,
+                model.summary.output,
+            ).double().cpu())  # fmt: skip
             units += units_of(batch, model.summary)
             self.outputs.leave(number)
         each = torch.cat(losses).numpy()
