@@ -282,8 +282,7 @@ class GradientPass:
         """
         flow = self._flow or self.tried(batch, layers)
         saved = self._saved()
-        everywhere = len(self._layers) < len(self._summary.layers)
-        leaves = _Leaves(flow, everywhere=everywhere)
+        leaves = _Leaves(flow, everywhere=len(self._layers) < len(self._summary.layers))
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:

@@ -103,7 +103,7 @@ class Reference:
     def measured(self, plan: Plan, loss: float) -> Row:
         """Quantize the model by a plan of that predicted ``loss`` and measure it."""
         scoring = self.scoring
-        model, losses, units = scoring.model, list[torch.Tensor](), 0
+        model, losses, units, kind = scoring.model, list[torch.Tensor](), 0, scoring.model.summary.output
         give_back()  # what the table's cells or the plan before left
         rounded = InFiles(4 * sum(model.summary.by_name[name].parameters for name in plan))
         footprint = Footprint(GROWN_IN_LIMIT)
@@ -114,10 +114,10 @@ class Reference:
         give_back()
         view, away = model.with_weights(rounded.tensors), rounded.away
         for (number, output), batch in zip(self.outputs.tensors.items(), self.batches, strict=True):
-            losses.append(sample_divergence(  # the logits have no name: they would stay while the next ones are made
-                output, view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away), batch,
-                model.summary.output,
-            ).double().cpu())  # fmt: skip
+            divergence = sample_divergence(  # the logits have no name: they would stay while the next ones are made
+                output, view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away), batch, kind
+            )
+            losses.append(divergence.double().cpu())
             units += units_of(batch, model.summary)
             self.outputs.leave(number)
         each = torch.cat(losses).numpy()
