@@ -46,18 +46,14 @@ def _star(differs: bool) -> str:
     return "*" if differs else ""
 
 
-def _dimensions(shape: Sequence[int]) -> str:
-    return " x ".join(map(str, shape))
-
-
 def _speed(per_second: float) -> str:
     return f"{per_second:.0f}" if per_second > 0 else "-"
 
 
 FORMATS: Mapping[str, Callable[[Any], str]] = {
     "size": readable_bytes, "bytes": "{:,}".format, "parameters": "{:,}".format, "weights": "{:,}".format,
-    "shape": _dimensions, "differs": _star, "used": _star, "share": percent, "most_moved": percent,
-    "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
+    "shape": lambda shape: " x ".join(map(str, shape)), "differs": _star, "used": _star, "share": percent,
+    "most_moved": percent, "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
     "times_median": "{:.1f}".format, "bits_per_weight": "{:.4f}".format, "speedup": "{:.2f}x".format,
     "file_bytes": readable_bytes, "peak_bytes": readable_bytes, "agreement": percent,
     "prompt_speed": _speed, "generation_speed": _speed,

@@ -285,7 +285,7 @@ def _writer(path: Path, content: Content) -> Any:
 
 
 def prove(path: Path, content: Content, progress: Progress) -> None:
-    """Raise ExportError unless the package's reader finds the very tensors, and a decoder the evaluated values.
+    """Raise ExportError unless the package's reader finds all as it was written, and a decoder the evaluated values.
 
     It is llama.cpp's own where that is installed, else the package's, which also decides where the first one differs.
     """
@@ -296,6 +296,12 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
     pages = getattr(reader.data, "_mmap", None)
     if pages is not None and sys.platform == "linux":
         passing(pages, reader.data.ctypes.data, reader.data.nbytes)
+    writer = _writer(path, content)
+    for key, value in writer.kv_data[0].items():
+        own = writer._pack_val(key, library().GGUFValueType.STRING, False)
+        own += writer._pack_val(value.value, value.type, True, value.sub_type)
+        if key not in reader.fields or b"".join(part.tobytes() for part in reader.fields[key].parts) != own:
+            raise ExportError(f"the metadata {key} do not read back as they were written; try another place")
     stored = {tensor.name: tensor for tensor in reader.tensors}
     if len(stored) != len(content.tensors):
         raise ExportError(f"{len(content.tensors)} tensors were written, the package gguf reads {len(stored)}")

@@ -293,8 +293,9 @@ class _BatchSums:
         statistics, squares, peaks = observe_tokens(real, axis)
         placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places)
         return _Seen(
-            storage=_reference(tensor), place=_place(tensor), axis=axis, observed=(statistics, squares, placed)
-        )
+            storage=StorageWeakRef(tensor.untyped_storage()),  # type: ignore[no-untyped-call]
+            place=_place(tensor), axis=axis, observed=(statistics, squares, placed),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -309,10 +310,6 @@ class _Seen:
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
         """Return whether ``other`` is the same tensor, not written to since."""
         return self.axis == axis and self.place == _place(other) and not self.storage.expired()  # type: ignore[no-untyped-call]
-
-
-def _reference(tensor: torch.Tensor) -> StorageWeakRef:
-    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
 def _place(tensor: torch.Tensor) -> tuple[object, ...]:

@@ -28,7 +28,7 @@ from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
-from workbench.progress import silent
+from workbench.progress import Progress, silent
 from workbench.quantization.quantize import quantize
 
 TYPES = ("keep", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "mxfp4-gguf", "fp16", "bf16", "fp32", "q2_k", "q3_k",
@@ -167,6 +167,26 @@ def test_a_value_that_reads_back_otherwise_fails_the_proof(
 
     monkeypatch.setattr(gguf_tensors, "plain", flipped)
     with pytest.raises(ExportError, match=r"token_embd.weight\[1023, 255\] reads back as [-e.\d]+, [-e.\d]+ was"):
+        export(model, Plan(), tmp_path / "model.gguf")
+    assert os.listdir(tmp_path) == ["model.gguf.failed"]
+
+
+def test_metadata_that_read_back_otherwise_fail_the_proof(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench.deployment import gguf_file
+
+    write = gguf_file.write
+
+    def damaged(path: Path, content: gguf_file.Content, progress: Progress) -> None:
+        write(path, content, progress)
+        token = content.metadata["tokenizer.ggml.tokens"].data[-1]
+        octets = path.read_bytes()
+        at = octets.index(token, octets.index(b"tokenizer.ggml.tokens"))
+        path.write_bytes(octets[:at] + bytes([octets[at] ^ 1]) + octets[at + 1 :])
+
+    monkeypatch.setattr(gguf_file, "write", damaged)
+    with pytest.raises(ExportError, match="the metadata tokenizer.ggml.tokens do not read back as they were written"):
         export(model, Plan(), tmp_path / "model.gguf")
     assert os.listdir(tmp_path) == ["model.gguf.failed"]
 

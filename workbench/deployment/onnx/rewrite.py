@@ -92,7 +92,7 @@ def rewrite(
             _quantized(builder, layer, quantized, value, uses, how)
         else:
             _plain(builder, value, StoredTensor(name=layer.parameter, shape=layer.shape, dtype=layer.dtype),
-                   partial(_weight, model, layer))  # fmt: skip
+                   lambda layer=layer: layer.tensor_of(model.weight(layer.name)))  # fmt: skip
     for tensor in model.summary.others:
         value = weights.get(tensor.name)
         if value is not None:
@@ -151,10 +151,6 @@ def _multiplier(layer: Layer, tied: Iterable[Layer]) -> Layer:
     if layer.kind is not LayerKind.EMBEDDING:
         return layer
     return next((each for each in tied if each.tied_to == layer.name and each.kind is not LayerKind.EMBEDDING), layer)
-
-
-def _weight(model: Model, layer: Layer) -> torch.Tensor:
-    return layer.tensor_of(model.weight(layer.name))
 
 
 def _other(quantized: QuantizedModel, model: Model, name: str) -> torch.Tensor:

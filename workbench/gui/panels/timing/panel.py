@@ -36,10 +36,6 @@ TIME_FIRST = "Time the plan's kernels (F9) to compare them with floating point."
 NO_CUDA = "No CUDA device is present: every time here is from the CPU, and says nothing about a GPU."
 
 
-def _speedup(timing: Timing) -> float:
-    return timing.baseline_median / timing.median if timing.median else float("nan")
-
-
 FIELDS = (
     Field("Layer", lambda timing: timing.layer),
     Field("Shape", lambda timing: timing.shape, quantities.shape, key=lambda timing: timing.shape[0] * timing.shape[1],
@@ -50,7 +46,8 @@ FIELDS = (
            tip="Median time of the floating-point kernel"),
     Number("Quantized", lambda timing: timing.median, quantities.microseconds, unit="µs",
            tip="Median time of the kernel that serves the scheme"),
-    Number("Speed", _speedup, lambda ratio: f"{quantities.number(ratio)}×",
+    Number("Speed", lambda timing: timing.baseline_median / timing.median if timing.median else float("nan"),
+           lambda ratio: f"{quantities.number(ratio)}×",
            tip="Floating-point time over quantized time; above 1 is faster"),
     Field("Kernel", lambda timing: timing.kernel, tip="The kernel that serves the scheme"),
     Field("FP kernel", lambda timing: timing.baseline_kernel, tip="The floating-point kernel beside it"),
