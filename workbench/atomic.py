@@ -233,13 +233,13 @@ def _remove(temporary: Path) -> None:
 
 def _remove_left_over(folder: Path) -> None:
     """Remove what killed processes of this user and machine left; what others put there might name this one's data."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
             match = _TEMPORARY.fullmatch(entry.name)
-            if match is None or (os.name != "nt" and entry.stat(follow_symlinks=False).st_uid != os.geteuid()):
-                continue
-            if not _lives(int(match[1]), entry):
-                _remove(Path(entry.path))
+            with contextlib.suppress(FileNotFoundError):  # removed with another one
+                own = match and (os.name == "nt" or entry.stat(follow_symlinks=False).st_uid == os.geteuid())
+                if match and own and not _lives(int(match[1]), entry):
+                    _remove(Path(entry.path))
 
 
 def _lives(number: int, entry: os.DirEntry[str]) -> bool:

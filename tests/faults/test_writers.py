@@ -244,6 +244,20 @@ def test_what_another_user_put_there_removes_nothing(tmp_path: Path, monkeypatch
     assert data.exists() and left.exists()
 
 
+def test_what_goes_with_another_one_does_not_keep_the_rest(tmp_path: Path) -> None:
+    """A folder that went with its file ended the search, and all that came after it stayed."""
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path / "x")], cwd=Path(__file__).parents[2])
+    (left,) = tmp_path.iterdir()
+    mark = left.name.split("-")[2].removesuffix(".part")
+    for number in range(16):
+        other = tmp_path / left.name.replace(mark, f"{number:08x}")
+        other.write_text("half")
+        other.with_suffix(".old").mkdir()
+    with replacing(tmp_path / "file.bin", ExportError, "it") as temporary:
+        temporary.write_text("whole")
+    assert os.listdir(tmp_path) == ["file.bin"]
+
+
 def test_what_a_killed_process_left_is_removed_when_another_has_its_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ def test_weights_without_a_network_are_offered_in_no_form_that_needs_it(tmp_path
 
 
 @pytest.mark.parametrize(("architecture", "unknown"), [
-    ("llama", set()), ("gpt2", {"mlx"}), ("olmo", {"mlx"}), ("mixtral", set()), ("nemotron", {"gguf"}),
+    ("llama", set()), ("gpt2", {"mlx"}), ("olmo", {"mlx"}), ("mixtral", set()), ("granitemoe", {"gguf"}),
     ("vit", {"gguf", "mlx"}),
 ])  # fmt: skip
 def test_an_architecture_that_a_runtime_does_not_have_is_said_before_the_export(
