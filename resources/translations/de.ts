@@ -9462,6 +9462,10 @@ Auf {}.</translation>
         <translation>das Paket gguf liest nicht, was geschrieben wurde</translation>
     </message>
     <message>
+        <source>the metadata {} do not read back as they were written</source>
+        <translation>die Metadaten {} lesen sich nicht zurück, wie sie geschrieben wurden</translation>
+    </message>
+    <message>
         <source>{} does not read back as it was written</source>
         <translation>{} liest sich nicht zurück, wie es geschrieben wurde</translation>
     </message>
