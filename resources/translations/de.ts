@@ -2540,42 +2540,6 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Eine andere Sitzung öffnen, um beide nebeneinander zu sehen: Schichten, Verluste und Auswertungen. Keine wird geändert.</translation>
     </message>
     <message>
-        <source>Form</source>
-        <translation>Form</translation>
-    </message>
-    <message>
-        <source>The kind of file or folder that Export writes</source>
-        <translation>Die Art von Datei oder Ordner, die „Exportieren“ schreibt</translation>
-    </message>
-    <message>
-        <source>Loaded by</source>
-        <translation>Geladen von</translation>
-    </message>
-    <message>
-        <source>The programs that load it</source>
-        <translation>Die Programme, die sie laden</translation>
-    </message>
-    <message>
-        <source>What the runtime refuses of the plan</source>
-        <translation>Was die Laufzeitumgebung am Plan ablehnt</translation>
-    </message>
-    <message>
-        <source>Bytes of all tensors in this form</source>
-        <translation>Bytes aller Tensoren in dieser Form</translation>
-    </message>
-    <message>
-        <source>Holds</source>
-        <translation>Enthält</translation>
-    </message>
-    <message>
-        <source>The schemes of the plan, with their numbers of layers</source>
-        <translation>Die Schemata des Plans mit der Zahl ihrer Schichten</translation>
-    </message>
-    <message>
-        <source>Forms of the plan</source>
-        <translation>Formen des Plans</translation>
-    </message>
-    <message>
         <source>Write to</source>
         <translation>Schreiben nach</translation>
     </message>
@@ -12860,6 +12824,42 @@ Auf {}.</translation>
     <message>
         <source>the engine starts</source>
         <translation>der Rechenprozess startet</translation>
+    </message>
+    <message>
+        <source>Op&amp;tions</source>
+        <translation>Op&amp;tionen</translation>
+    </message>
+    <message>
+        <source>Mea&amp;sure…</source>
+        <translation>&amp;Messen…</translation>
+    </message>
+    <message>
+        <source>Repair</source>
+        <translation>Reparieren</translation>
+    </message>
+    <message>
+        <source>Repair for {w}</source>
+        <translation>Reparieren für {w}</translation>
+    </message>
+    <message>
+        <source>What was measured</source>
+        <translation>Was gemessen wurde</translation>
+    </message>
+    <message>
+        <source>Run the plan in this form where it will run: its loss, speed and memory there</source>
+        <translation>Den Plan in dieser Form dort ausführen, wo er laufen wird: Verlust, Tempo und Speicher dort</translation>
+    </message>
+    <message>
+        <source>Bytes of all tensors in this form; names, settings and the tokenizer come on top</source>
+        <translation>Bytes aller Tensoren in dieser Form; Namen, Einstellungen und der Tokenizer kommen hinzu</translation>
+    </message>
+    <message>
+        <source>the rest {}</source>
+        <translation>der Rest {}</translation>
+    </message>
+    <message>
+        <source>{}: loss {} {} (evaluated: {}), {} a second, {} of memory, file {}</source>
+        <translation>{}: Verlust {} {} (ausgewertet: {}), {} je Sekunde, {} Arbeitsspeicher, Datei {}</translation>
     </message>
 </context>
 </TS>

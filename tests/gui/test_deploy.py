@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication, QComboBox
 from tests.gui import sessions
 from tests.gui.conftest import Person, empty_text
 from workbench.cli import main
+from workbench.deployment.proof.record import RuntimeProof
 from workbench.gui.context import edits
 from workbench.gui.panels.accuracy import audit_view
 from workbench.gui.shell.forecast import ForecastLine
@@ -25,8 +26,10 @@ from workbench.insight.deployments import FORMS
 from workbench.insight.legality import refusals
 from workbench.models.summary import OutputKind
 from workbench.preflight import Estimate
+from workbench.session.calibrated_ranges import identity
+from workbench.session.results import StepResult
 from workbench.session.session import Session
-from workbench.steps.checks.runtime import runtimes
+from workbench.steps.checks.runtime import NAME, runtimes
 from workbench.steps.preflight import costs as preflight_costs
 
 
@@ -62,22 +65,22 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         forms, layers = panel.forms, person.state.session.model.layers
         names = [layer.name for layer in layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32", algorithm="rtn"))
-        rows = {row.form.kind: row for row in forms.table.records.records}
+        rows = {row.form.kind: row for row in forms.rows}
         assert set(rows) == {form.kind for form in FORMS}
         for row in rows.values():
             refused = refusals(person.state.session.plan, layers, row.form.target)
             assert row.refused == refused
             assert row.nbytes >= person.state.totals.nbytes if row.is_possible else math.isnan(row.nbytes)
-        kinds = [row.form.kind for row in forms.table.records.records]
-        await person.row(forms.table, kinds.index("gguf"))
-        assert not forms.export.isEnabled() and forms.repair.isVisible()
+        card = forms.cards["gguf"]
+        await person.click(card.head)
+        assert not forms.export.isEnabled() and card.repair.isVisible()
         assert not panel.entries["llama.cpp"].isEnabled(), "a runtime is not offered what it refuses"
         assert panel.entries["llama.cpp"].text().endswith("refused") and panel.run.isEnabled()
         person.picture("refused")
         before = person.state.session.plan
-        await person.click(forms.repair)
+        await person.click(card.repair)
         assert person.context.messages.entries[-1].text.endswith("Score (F6) tells what its schemes cost")
-        assert not forms.repair.isVisible() and forms.export.isEnabled()
+        assert not card.repair.isVisible() and forms.export.isEnabled()
         assert panel.entries["llama.cpp"].isEnabled() and not panel.entries["onnxruntime"].isEnabled()
         assert not refusals(person.state.session.plan, layers, "gguf")
         assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
@@ -95,9 +98,51 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         assert "name the file" in person.context.messages.entries[-1].text
         person.picture("repaired")
         await person.act(person.context.workspace.undo)
-        assert person.state.session.plan == before and forms.repair.isVisible()
+        assert person.state.session.plan == before and card.repair.isVisible()
 
     live(story, size=(1600, 900))
+
+
+def test_cards_are_read_chosen_and_copied_with_the_keyboard(live: Callable[..., None]) -> None:
+    """What can be written stands first; arrows choose, Tab goes on in the chosen card, Ctrl+C copies it."""
+
+    async def story(person: Person) -> None:
+        session = sessions.full(2)
+        own = identity(session, session.plan)
+        ran = StepResult.of(RuntimeProof, (proof(own), proof("another plan")))
+        await person.open(replace(session, results={NAME: ran}))
+        await person.act(lambda: person.window.reveal("deploy"))
+        forms = person.window.panels["deploy"].forms
+        ranks = [(bool(row.unfit), bool(row.refused)) for row in forms.rows]
+        assert ranks == sorted(ranks) and len(set(ranks)) > 1
+        tops = [forms.cards[row.form.kind].y() for row in forms.rows]
+        assert tops == sorted(tops) and forms.chosen is forms.rows[0]
+        for row, card in ((row, forms.cards[row.form.kind]) for row in forms.rows):
+            assert card.head.accessibleName().startswith(row.form.title)
+            assert row.form.loads in card.head.accessibleDescription()
+            assert ("; the rest float" in card.holds.text()) == row.is_possible == ("B" in card.state.text())
+            assert card.repair.isVisible() == bool(row.refused and not row.unfit)
+        await person.click(forms.cards["gguf"].head)
+        assert forms.measured.text().startswith("llama.cpp (xllamacpp 0.1): loss 0.0125 nats (evaluated: 0.0120)")
+        assert forms.measured.text().count("\n") == 0 and forms.settings.isVisible()
+        await person.click(forms.cards[forms.rows[0].form.kind].head)
+        assert not forms.measured.isVisible(), "it ran in llama.cpp"
+        await person.press(Qt.Key.Key_Down)
+        assert forms.chosen is forms.rows[1] and forms.place.isVisible()
+        await person.press(Qt.Key.Key_C, control=True)
+        title = forms.chosen.form.title
+        assert QApplication.clipboard().text().startswith(f"{title}: ")
+
+    live(story)
+
+
+def proof(plan: str) -> RuntimeProof:
+    """Return what a plan did in llama.cpp."""
+    return RuntimeProof(
+        runtime="llama.cpp (xllamacpp 0.1)", plan=plan, plan_name="mine", file_bytes=2_000_000, tensor_bytes=1_900_000,
+        plan_loss=0.012, runtime_loss=0.0125, difference=1e-4, agreement=1.0, unit="nats", positions=16,
+        prompt_speed=100.0, generation_speed=50.0, peak_bytes=10**8, tokens="the same", data="text",
+    )  # fmt: skip
 
 
 def test_a_runtime_that_is_not_installed_is_not_offered(
@@ -130,13 +175,18 @@ def test_the_copied_command_writes_what_the_button_writes(
         forms = person.window.panels["deploy"].forms
         names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
-        kinds = [row.form.kind for row in forms.table.records.records]
-        await person.row(forms.table, kinds.index("safetensors"))
+        await person.click(forms.cards["safetensors"].head)
         await person.type(forms.place, str(tmp_path / "button.safetensors"))
         await person.click(forms.export)
         await person.until(lambda: (tmp_path / "button.safetensors").exists())
         person.state.session.save(tmp_path / "demo.qwb")
         await person.act(lambda: person.context.workspace.saved(tmp_path / "demo.qwb", person.state.session))
+        await person.click(forms.cards["gguf"].head)
+        await person.type(forms.settings, "pre_tokenizer=gpt-2")
+        await person.click(forms.copy)
+        assert shlex.split(QApplication.clipboard().text())[-2:] == ["--set", "pre_tokenizer=gpt-2"]
+        await person.click(forms.cards["safetensors"].head)
+        assert not forms.settings.isVisible(), "it has no options"
         await person.type(forms.place, str(tmp_path / "command.safetensors"))
         await person.click(forms.copy)
 
@@ -159,7 +209,7 @@ def test_the_form_of_the_target_is_selected_whenever_the_target_changes(live: Ca
         assert forms.chosen.form.kind == "gguf"
         await person.act(lambda: person.context.workspace.show_target("onnxruntime"))
         assert forms.chosen.form.kind == "onnx" and forms.place.text().endswith(".onnx")
-        await person.row(forms.table, 4)
+        await person.click(forms.cards["torchao"].head)
         kind = forms.chosen.form.kind
         await person.act(lambda: edits.assign(person.context.workspace, ["model.layers.0.mlp.up_proj"], weights="fp16"))
         assert forms.chosen.form.kind == kind != "onnx", "what the user selects stays while the plan is edited"

@@ -62,7 +62,7 @@ def test_panels_show_in_a_thread_what_they_show_at_once(
             seen.extend(
                 [person.state.undo_name, person.state.session.plan.rules, front.figure.text(), front.why.text()]
             )
-            seen.append([(row.form.kind, row.verdict, row.nbytes) for row in deploy.forms.table.records.records])
+            seen.append([(row.form.kind, row.verdict, row.nbytes) for row in deploy.forms.rows])
             seen.append(list(tree.model.rows.layers))
             monkeypatch.undo()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +13,13 @@ from pathlib import Path
 from workbench.deployment.checkpoints.sizes import more_bytes
 from workbench.deployment.endings import ENDINGS
 from workbench.deployment.networks import has_folder, unknown_network
+from workbench.deployment.proof.record import RuntimeProof
 from workbench.insight import quantities
 from workbench.insight.legality import Refusal, by_reason, refusals
 from workbench.models.summary import ModelSummary, OutputKind
+from workbench.planning.plan import KEEP, Assignment
+from workbench.session.calibrated_ranges import identity
+from workbench.session.session import Session
 from workbench.session.workspace import State
 
 LISTED = 3
@@ -26,6 +31,7 @@ class Form:
     """A kind of export: ``target`` names the runtime whose rules hold (empty: none), ``loads`` what loads it.
 
     ``generates``: what loads it only generates text.  ``loading`` is the command that loads it, where there is one.
+    ``proven`` are words of which one is in the version of every runtime in which the form is measured.
     """
 
     kind: str
@@ -34,6 +40,7 @@ class Form:
     loads: str
     generates: bool = False
     loading: str = ""
+    proven: tuple[str, ...] = ()
 
 
 NOUNS = {
@@ -43,14 +50,16 @@ NOUNS = {
 }  # fmt: skip
 
 FORMS = (
-    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio", loading="llama-cli -m"),
-    Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers", loading="vllm serve"),
-    Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO"),
+    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio", loading="llama-cli -m", proven=("llama.cpp",)),
+    Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers", loading="vllm serve",
+         proven=("compressed-tensors",)),
+    Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO", proven=("ONNX Runtime", "OpenVINO")),
     Form("onnx-genai", "ONNX folder", "onnxruntime", "ONNX Runtime GenAI", generates=True),
-    Form("torchao", "torchao folder", "torchao", "torchao, transformers"),
-    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True, loading="mlx_lm.generate --model"),
+    Form("torchao", "torchao folder", "torchao", "torchao, transformers", proven=("torchao",)),
+    Form("gptq", "GPTQ folder", "gptq", "GPTQModel, vLLM, transformers"),
+    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True, loading="mlx_lm.generate --model", proven=("mlx-lm",)),
     Form("safetensors", "Packed safetensors", "", "Python: load_packed"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +95,8 @@ class Deployment:
 
 
 def deployments(state: State) -> tuple[Deployment, ...]:
-    """Return every form for the plan of ``state``; nothing without a plan that fits the model."""
+    """Return every form for the plan of ``state``, those that it can be written in first, then those that a repair
+    makes possible; nothing without a plan that fits the model."""
     session, totals = state.session, state.totals
     if session is None or totals is None or not state.assignments:
         return ()
@@ -100,7 +110,8 @@ def deployments(state: State) -> tuple[Deployment, ...]:
     unfits = [unfit(form, session.model) for form in FORMS]
     made = tuple(
         Deployment(
-            form=form, refused=refused[form.target], holds=holds, unfit=reason,
+            form=form, refused=refused[form.target], unfit=reason,
+            holds=f"{holds}; the rest {_rest(form, session.model, state.assignments)}",
             nbytes=math.nan if reason or refused[form.target] else float(
                 totals.nbytes + more_bytes(form.kind, session.model.layers, state.assignments)
             ),
@@ -109,7 +120,27 @@ def deployments(state: State) -> tuple[Deployment, ...]:
     )  # fmt: skip
     for each in made:
         _ = each.verdict, each.reasons  # here, in a thread: of thousands of layers they take long to add up
-    return made
+    return tuple(sorted(made, key=lambda each: (bool(each.unfit), bool(each.refused))))
+
+
+def _rest(form: Form, model: ModelSummary, assignments: Mapping[str, Assignment]) -> str:
+    """Return the dtypes of the tensors that have no scheme; GGUF stores vectors in float32."""
+    dtypes = {layer.dtype for layer in model.stored if assignments[layer.name].weights == KEEP}
+    dtypes |= {"float32"} if form.kind == "gguf" else {each.dtype for each in model.others}
+    return ", ".join(sorted(dtypes)) or "–"
+
+
+def measured(form: Form, session: Session, proofs: Iterable[RuntimeProof]) -> list[str]:
+    """Return what the session's plan was found to do in each runtime of a form, a sentence each."""
+    ran = [each for each in proofs if any(word in each.runtime for word in form.proven)]
+    own = identity(session, session.plan) if ran else ""
+    return [
+        f"{each.runtime}: loss {quantities.number(each.runtime_loss)} {each.unit} "
+        f"(evaluated: {quantities.number(each.plan_loss)}), "
+        f"{quantities.number(each.generation_speed or each.prompt_speed)} a second, "
+        f"{quantities.data_size(each.peak_bytes)} of memory, file {quantities.data_size(each.file_bytes)}"
+        for each in ran if each.plan == own
+    ]  # fmt: skip
 
 
 def unfit(form: Form, model: ModelSummary) -> str:
@@ -139,8 +170,9 @@ def loading(form: Form, out: str) -> str:
     return f"{form.loading} {shlex.quote(out)}" if form.loading else ""
 
 
-def command(state: State, form: Form, out: str) -> str:
+def command(state: State, form: Form, out: str, settings: tuple[str, ...] = ()) -> str:
     """Return the command line that writes the form from the saved session; empty while there is none."""
     if state.path is None or state.dirty:
         return ""
-    return shlex.join(("workbench", "export", str(state.path), "--to", form.kind, "--out", out))
+    words = ("workbench", "export", str(state.path), "--to", form.kind, "--out", out)
+    return shlex.join((*words, *(("--set", ",".join(settings)) if settings else ())))

@@ -1,140 +1,186 @@
-"""The forms of the plan: what each holds, who loads it, what is refused; a click writes one or repairs the plan."""
+"""The forms of the plan as cards: what each holds, who loads it, what is refused; the chosen one is written."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices, QResizeEvent
-from PySide6.QtWidgets import QApplication, QBoxLayout
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QApplication, QButtonGroup, QLineEdit, QScrollArea, QWidget
 
+from workbench.deployment.exporters import exporter, exporter_options
 from workbench.gui.context.worker import Worker
+from workbench.gui.panels.deploy.card import Card
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.panels.plan.target import repair
 from workbench.gui.shell import step_keys
 from workbench.gui.shell.dialogs import SELECTABLE
-from workbench.gui.shell.foreign import as_line
+from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import PathField
-from workbench.gui.shell.widgets import button, column, fill, label, named, row
+from workbench.gui.shell.widgets import button, fill, label, named, page, row
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.fields import Field, Number
-from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.deployments import FORMS, Deployment, Form, command, deployments, loading, place
+from workbench.insight.deployments import FORMS, Deployment, Form, command, deployments, loading, measured, place
 from workbench.planning.latest import same_objects
 from workbench.session.workspace import State
+from workbench.steps.checks.runtime import proofs
 from workbench.steps.files.export import EXPORT, ExportOptions
-
-FIELDS = (
-    Field("Form", lambda row: row.form.title, words=True, tip="The kind of file or folder that Export writes"),
-    Field("Plan", lambda row: row.verdict, words=True, tooltip=lambda row: row.reasons,
-          tip="What the runtime refuses of the plan"),
-    Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors in this form"),
-    Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
-    Field("Holds", lambda row: row.holds, words=True, tip="The schemes of the plan, with their numbers of layers"),
-)  # fmt: skip
 
 EXPORT_TIP = "Write the plan in the selected form, and prove it"
 COPY = "Copy the command line that writes the same"
-LEAST_FOR_PATH = 200
-"""Pixels of the path and its name beside the buttons."""
-
 SAVE_FIRST = f"{COPY}; the session is saved first, whose plan it writes"
+MEASURE_TIP = "Run the plan in this form where it will run: its loss, speed and memory there"
 
 
 class DeployForms(PanelPart):
-    """A row for each form; below, where it is written, and the buttons of the selected one."""
+    """A card for each form, the possible ones first; the chosen one holds where it is written, and the buttons."""
 
     shown: Callable[[], None] = staticmethod(lambda: None)
     """Called when other forms are shown."""
+
+    measure: Callable[[Form, str], None] = staticmethod(lambda form, file: None)
+    """Runs a form in its runtime: the file that was written, or one of the moment where there is none."""
 
     def _build(self) -> None:
         self._basis: tuple[object, ...] = ()
         self._is_other, self._worker = True, Worker(self, self._show)
         self._suggested = ""
-        self.table = RecordsView("Forms of the plan", FIELDS, lambda row: row.form.kind)
-        self.table.setSelectionMode(RecordsView.SelectionMode.SingleSelection)
-        self.table.horizontalHeader().setStretchLastSection(True)
-        self.table.setMinimumHeight(2 * self.table.verticalHeader().defaultSectionSize())
-        self.table.setMaximumHeight(self.table.verticalHeader().defaultSectionSize() * (len(FORMS) + 2))
-        self.table.selectionModel().selectionChanged.connect(lambda *_: self._choose())
+        self.rows: tuple[Deployment, ...] = ()
+        self.chosen: Deployment | None = None
+        """The chosen form."""
+        self.cards = {form.kind: Card(form, self.repair_plan) for form in FORMS}
+        heads = QButtonGroup(self)
+        for each in self.cards.values():
+            heads.addButton(each.head)
+        heads.buttonClicked.connect(self._clicked)
+        self._fields = self._chosen_part()
+        self._open(FORMS[0].kind)  # until there is a plan
+        self._list = page(*self.cards.values(), None, top=0, gap=4)
+        self._list.setObjectName("cards")
+        self.area = QScrollArea(widgetResizable=True)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its cards have the keyboard
+        self.area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.area.setWidget(self._list)
+        fill(self, self.area, top=0)
+
+    def _chosen_part(self) -> QWidget:
+        """Return what only the chosen card holds."""
         self.place = named(PathField(), "Write to", "The file or folder to write")
+        self.settings = named(QLineEdit(), "Options")
+        self.settings.setPlaceholderText(tr("as usual"))
+        self._settings_title = label("Op&tions", buddy=self.settings)
         self.export = button("E&xport", self.write, EXPORT_TIP, role="primary")
-        self.repair = button("Re&pair", self.repair_plan, "Give refused layers the nearest scheme that it runs")
         self.copy = button("Copy &Command", self.copy_command, COPY)
         self.folder = button("Open Fol&der", self.open_folder, "Show the folder that it is written to")
-        title, buttons = label("&Write to", buddy=self.place), (self.export, self.repair, self.copy, self.folder)
+        self.measure_button = button("Mea&sure…", self._measure, MEASURE_TIP)
+        self.measured = label(name="What was measured", wrap=True)
         self.written = label(role="good", name="What was written", wrap=True)
-        self.written.setTextInteractionFlags(SELECTABLE)
+        for line in (self.measured, self.written):
+            line.setTextInteractionFlags(SELECTABLE)
         self.written.hide()
-        self._buttons = row(None, *buttons)
-        self._line = row(place := row(title, self.place, stretch=self.place), self._buttons)
-        self._line.setStretchFactor(place, 1)
-        fill(self, column(self.table, self._line, self.written, stretch=self.table))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """Let the buttons stand below the path where there is no room for both."""
-        beside = self._buttons.minimumSize().width() + LEAST_FOR_PATH <= self.width()
-        directions = QBoxLayout.Direction
-        self._line.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
-
-    @property
-    def chosen(self) -> Deployment | None:
-        """The selected form."""
-        return next(iter(self.table.selected()), None)
+        where = row(label("&Write to", buddy=self.place), self.place, self._settings_title, self.settings)
+        where.setStretchFactor(self.place, 3)
+        where.setStretchFactor(self.settings, 1)
+        buttons = row(self.export, self.copy, self.folder, self.measure_button, None)
+        result = page(self.measured, where, buttons, self.written, top=0, gap=4)
+        result.setContentsMargins(6, 0, 6, 6)
+        return result
 
     def redraw(self, old: State, new: State) -> None:
         """Show the forms of the snapshot's plan; with a model or a target its form is selected, without a target the
         first that the plan can be written in."""
         aim = (new.session.model if new.session else None, new.target)
-        basis = (new.assignments, *aim, new.path, new.dirty)
+        runs = new.session.results if new.session else None
+        basis = (new.assignments, *aim, runs, new.path, new.dirty)
         if same_objects(basis, self._basis):
             return
         self._is_other |= not same_objects(aim, self._basis[1:3])
+        if not same_objects(basis[:3], self._basis[:3]):
+            self.written.hide()  # it was another plan
         self._basis = basis
-        self.written.hide()  # it was another plan
         self._worker.ask(partial(deployments, new), len(new.assignments))
 
     def _show(self, rows: tuple[Deployment, ...]) -> None:
-        target = self._drawn.target
-        self.table.show_records(rows)
-        for index in range(len(FIELDS) - 1):  # the last one takes the rest
-            self.table.resizeColumnToContents(index)
-        if rows and (self.chosen is None or self._is_other):
+        target, kind = self._drawn.target, self.chosen.form.kind if self.chosen else ""
+        moved = [each.form.kind for each in rows] != [each.form.kind for each in self.rows]
+        self.rows = rows
+        if moved:
+            self._arrange()
+        for each in rows:
+            self.cards[each.form.kind].show_deployment(each)
+        if rows and (not kind or self._is_other):
             self._is_other = False
-            fitting = (each.form.target == target if target else each.is_possible for each in rows)
-            self.table.selectRow(next((place for place, fits in enumerate(fitting) if fits), 0))
-        self._choose()
+            fitting = (each for each in rows if (each.form.target == target if target else each.is_possible))
+            kind = next(fitting, rows[0]).form.kind
+        self._choose(kind)
         self.shown()
 
-    def _choose(self) -> None:
-        chosen = self.chosen
-        for widget in (self.place, self.export, self.folder):
-            widget.setEnabled(chosen is not None)
-        self.copy.setEnabled(chosen is not None and chosen.is_possible)
-        self.repair.setVisible(chosen is not None and bool(chosen.refused) and not chosen.unfit)
-        self._fit()
-        if chosen is None or self.state.session is None:
+    def _arrange(self) -> None:
+        """Put the cards in the order of the rows, and let Tab go through them so."""
+        layout = self._list.layout()
+        assert layout is not None
+        for each in reversed(self.rows):
+            layout.removeWidget(self.cards[each.form.kind])
+            layout.insertWidget(0, self.cards[each.form.kind])  # type: ignore[attr-defined]  # it is a column
+        fields = self.place, self.settings, self.export, self.copy, self.folder, self.measure_button
+        stops: list[QWidget] = []
+        for each in self.rows:
+            card = self.cards[each.form.kind]
+            stops += card.head, card.repair, *(fields if self._fields.parent() is card else ())
+        for before, after in pairwise(stops):
+            QWidget.setTabOrder(before, after)
+
+    def _clicked(self, head: QWidget) -> None:
+        self._choose(next(kind for kind, card in self.cards.items() if card.head is head))
+        self.shown()
+
+    def _choose(self, kind: str) -> None:
+        """Open the card of a form, and say in it what can be done with it."""
+        changed = self.chosen is None or self.chosen.form.kind != kind
+        self.chosen = next((each for each in self.rows if each.form.kind == kind), None)
+        if self.chosen is None or self.state.session is None:
             return
-        wants = EXPORT.wants(self.state.session, ExportOptions(kind=chosen.form.kind, out=""))
-        reason = step_keys.why_not(self.state.session, wants) if chosen.is_possible else chosen.reasons
+        if changed:
+            self._open(kind)
+            self._arrange()
+            self.area.ensureWidgetVisible(self.cards[kind])
+        chosen, session = self.chosen, self.state.session
+        wants = EXPORT.wants(session, ExportOptions(kind=kind, out=""))
+        reason = step_keys.why_not(session, wants) if chosen.is_possible else chosen.reasons
         self.export.setEnabled(not reason)
-        self.export.setToolTip(tr(reason or EXPORT_TIP))
+        self.export.setToolTip(as_tip(tr(reason or EXPORT_TIP)))
+        self.copy.setEnabled(chosen.is_possible)
         if self.place.text() == self._suggested:  # else it is the user's
             self._suggest(chosen.form)
         saved = bool(command(self.state, chosen.form, self.place.text()))
-        self.copy.setToolTip(tr(chosen.reasons if not chosen.is_possible else COPY if saved else SAVE_FIRST))
+        self.copy.setToolTip(as_tip(tr(chosen.reasons if not chosen.is_possible else COPY if saved else SAVE_FIRST)))
+        self.measured.setText("\n".join(measured(chosen.form, session, proofs(session))))
+        self.measured.setVisible(bool(self.measured.text()))
+
+    def _open(self, kind: str) -> None:
+        for each in self.cards.values():
+            each.choose(each.form.kind == kind)
+        card = self.cards[kind]
+        card.layout().addWidget(self._fields)  # type: ignore[union-attr]  # every card has one
+        self.setFocusProxy(card.head)
+        self.written.hide()
+        options = exporter_options(exporter(kind))
+        self.settings.clear()
+        for widget in (self._settings_title, self.settings):
+            widget.setVisible(bool(options))
+        self.settings.setToolTip(as_tip(", ".join(f"{name}={value}" for name, value in options.items())))
 
     def _suggest(self, form: Form) -> None:
         self._suggested = as_line(str(place(self.state, form)))
         self.place.setText(self._suggested)
+
+    @property
+    def _options(self) -> tuple[str, ...]:
+        return tuple(filter(None, map(str.strip, self.settings.text().split(","))))
 
     def write(self) -> None:
         """Write the selected form, and say what was written."""
@@ -146,11 +192,11 @@ class DeployForms(PanelPart):
             text = "name the file or folder to write first; the usual one stands there now"
             self.context.messages.say("Export: not now", text, "warning")
             return
-        options = ExportOptions(kind=chosen.form.kind, out=self.place.text().strip())
+        options = ExportOptions(kind=chosen.form.kind, out=self.place.text().strip(), settings=self._options)
 
         async def writing() -> None:
             paths = await self.context.runner.work(EXPORT.request(session, options))
-            if paths is not None:
+            if paths is not None and self.chosen is not None and self.chosen.form is chosen.form:
                 self._show_written(chosen.form, options.out, paths)
 
         self.written.hide()
@@ -163,21 +209,24 @@ class DeployForms(PanelPart):
         self.written.setText(tr("Wrote {} to {}").format(quantities.data_size(nbytes), out) + then)
         self.written.show()
 
-    def repair_plan(self) -> None:
-        """Repair what the selected form's runtime refuses, as one undoable step."""
+    def _measure(self) -> None:
         if self.chosen is not None:
-            repair(self.context, self.state, self.chosen.form.target)
+            self.measure(self.chosen.form, self.place.text().strip() if self.written.isVisible() else "")
+
+    def repair_plan(self, form: Form) -> None:
+        """Repair what a form's runtime refuses, as one undoable step."""
+        self._clicked(self.cards[form.kind].head)
+        repair(self.context, self.state, form.target)
 
     def copy_command(self) -> None:
         """Copy the command line; it reads the session's file, which is written first where it is not as shown."""
         if self.chosen is not None:
-            self.context.tasks.start(self._copy(self.chosen.form, self.place.text().strip()))
+            self.context.tasks.start(self._copy(self.chosen.form, self.place.text().strip(), self._options))
 
-    async def _copy(self, form: Form, out: str) -> None:
-        state = self.context.workspace.state
-        if not command(state, form, out) and not await self.context.save():
+    async def _copy(self, form: Form, out: str, settings: tuple[str, ...]) -> None:
+        if not command(self.context.workspace.state, form, out) and not await self.context.save():
             return
-        QApplication.clipboard().setText(command(self.context.workspace.state, form, out))
+        QApplication.clipboard().setText(command(self.context.workspace.state, form, out, settings))
         self.context.messages.say("Copied the command", "it writes the saved session's plan in the same form")
 
     def open_folder(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from PySide6.QtWidgets import QMenu, QToolButton
@@ -16,6 +17,7 @@ from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
+from workbench.insight.deployments import Form
 from workbench.measurement.units import runtime_unit
 from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
@@ -61,15 +63,19 @@ WRITTEN = {
 """The form in which each runtime gets the plan."""
 
 
+MOST_ROWS = 4
+"""Rows of the table below the cards; it is scrolled to the others."""
+
+
 class DeployPanel(Panel):
     """*Export* writes a form.  *Run* runs the plan's file in a runtime and adds a row for it and the model as it is."""
 
-    runtime = AUTO
-    """The one chosen last."""
+    runtime, file = AUTO, ""
+    """The one chosen last, and the exported file to run in it (empty: one of the moment)."""
 
     def _build(self) -> None:
         self.forms = DeployForms(self.context)
-        self.forms.shown = self._offer
+        self.forms.shown, self.forms.measure = self._offer, self._measure
         self.run, menu = named(QToolButton(), "Run in a Runtime"), QMenu(self)
         self.run.setText(tr("Run in a Runti&me"))
         open_menu(self.run, menu)
@@ -78,13 +84,12 @@ class DeployPanel(Panel):
         self.summary = fitted()
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
         self.table.resizeColumnsToContents()
-        self.table.setMinimumHeight(2 * self.table.verticalHeader().defaultSectionSize())
         self.column(
             self.forms,
             row(self.run, self.summary, stretch=self.summary),
             self.table,
-            stretch=self.table,
-            focus=(self.forms.table,),
+            stretch=self.forms,
+            focus=(self.forms,),
         )
 
     def redraw(self, old: State, new: State) -> None:
@@ -102,6 +107,7 @@ class DeployPanel(Panel):
         own = identity(session, session.plan) if rows else ""
         mine = next((each for each in reversed(rows) if each.plan == own), None)
         self.table.show_records(rows, rows[-1].unit if rows else runtime_unit(session.model.output))
+        self.table.setFixedHeight(self.table.verticalHeader().defaultSectionSize() * (min(len(rows), MOST_ROWS) + 3))
         if reason:
             text = f"{reason[:1].upper()}{reason[1:]}"
         elif mine is None:
@@ -117,7 +123,7 @@ class DeployPanel(Panel):
 
     def _offer(self) -> None:
         """Offer the runtimes that are installed and run the plan; the others say why not."""
-        forms = {each.form.kind: each for each in self.forms.table.records.records}
+        forms = {each.form.kind: each for each in self.forms.rows}
         for each in runtimes():
             form, missing = forms.get(WRITTEN[each.value]), missing_package(each.value)
             refused = "" if form is None or form.is_possible else form.verdict
@@ -125,8 +131,18 @@ class DeployPanel(Panel):
             entry.setText(as_line(tr(each.label) + (f" – {tr(why)}" if why else "")))
             entry.setToolTip(as_tip(tr(missing or (form.reasons if form and refused else RUNTIME.summary))))
             entry.setEnabled(not why)
+        kind = self.forms.chosen.form.kind if self.forms.chosen else ""
+        self.forms.measure_button.setVisible(kind in WRITTEN.values())
+        self.forms.measure_button.setEnabled(self.run.isEnabled() and any(self._measuring(kind)))
 
-    def prove(self, runtime: str) -> None:
+    def _measuring(self, kind: str) -> Iterator[str]:
+        """Return the runtimes in which a form can be measured now."""
+        return (name for name, entry in self.entries.items() if WRITTEN[name] == kind and entry.isEnabled())
+
+    def _measure(self, form: Form, file: str) -> None:
+        self.prove(next(self._measuring(form.kind)), file)
+
+    def prove(self, runtime: str, file: str = "") -> None:
         """Ask how the current plan's file is run in a runtime, and run it there, in the engine's machine."""
-        self.runtime = runtime
+        self.runtime, self.file = runtime, file
         self.context.trigger("runtime")
