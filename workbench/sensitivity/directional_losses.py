@@ -227,7 +227,7 @@ class _Dots(SampleProducts):
             squares = self.squares.get(name)
             acts = squares is not None and (bool((squares > 0).any()) or not bool(differences.values.any()))
             if squares is None or not self.units or not acts:
-                nothing = torch.full((len(differences.scale),), math.nan, dtype=torch.float64)
+                nothing = torch.full((len(differences.values),), math.nan, dtype=torch.float64)
                 losses[name] = Directional(losses=nothing, slopes=None)
             else:
                 losses[name] = Directional(losses=0.5 * squares / self.units, slopes=self.slopes.get(name))

@@ -112,7 +112,7 @@ class _Sums:
 
     @staticmethod
     def of(differences: Mapping[str, Differences], rankings: int) -> _Sums:
-        squares = {name: torch.zeros(rankings, len(each.scale)).double() for name, each in differences.items()}
+        squares = {name: torch.zeros(rankings, len(each.values)).double() for name, each in differences.items()}
         sizes = {name: torch.zeros_like(each) for name, each in squares.items()}
         return _Sums(torch.zeros(rankings).double(), torch.zeros(rankings).double(), squares, sizes)
 

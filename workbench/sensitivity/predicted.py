@@ -21,7 +21,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
+from workbench.sensitivity.differences import Differences, cell_bytes
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.embedding_rows import looked_up
 from workbench.sensitivity.interaction import relative_error
@@ -116,7 +116,7 @@ def directional_rows(
     model = scoring.model
     rows = looked_up(model, data, tuple(cells), scoring.batch_size) if rerouting is None else {}
     counts = {name: len(each) for name, each in rows.items()}
-    chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES, rows=counts, cell_bytes=DIFFERENCE_CELL))
+    chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES, rows=counts, cell_bytes=cell_bytes))
     for done, chunk in enumerate(chunks):
         part = {name: cells[name] for name in chunk}
         changes = _changes(scoring, part, rows)
@@ -148,8 +148,7 @@ def _separable(changes: Differences, curvature: Curvature | None) -> list[float]
     """Return the losses of all schemes in the Kronecker form; where its moments are not known, the squared errors."""
     known = curvature is not None and curvature.has_gradients and curvature.rows.any()
     losses = []
-    for scheme in range(len(changes.scale)):
-        change = changes.of(scheme)
+    for change in (values.float() for values in changes.values):
         if known and curvature is not None:
             kept = curvature if changes.rows is None else replace(curvature, rows=curvature.rows[changes.rows.numpy()])
             losses.append(predicted_loss(change, kept))
@@ -170,7 +169,7 @@ def _changes(
             changes[name] = Differences.empty(len(cells[name]), weight, rows.get(name), spill)
         for number, (_, matrices) in enumerate(by_scheme):
             for name, values in matrices.items():
-                changes[name].put(number, values - weights[name].detach())
+                changes[name].values[number] = values - weights[name].detach()
         for name in weights:
             changes[name].put_away()
     give_back()  # what rounding took
@@ -241,7 +240,7 @@ def _disagreeing(scoring: Scoring, names: Sequence[str]) -> set[str]:
     cells, apart = dict.fromkeys(small, table.schemes), {name for name in scored if name in scoring.slopes}
     part = EvenSamples(data, samples_compared(model, data), model.inputs.batch)
     kronecker = dict(kronecker_rows(scoring, cells, share=0.0))
-    for chunk in in_groups(model.summary, cells, DIFFERENCE_BYTES, cell_bytes=DIFFERENCE_CELL):
+    for chunk in in_groups(model.summary, cells, DIFFERENCE_BYTES, cell_bytes=cell_bytes):
         changes = _changes(scoring, {name: cells[name] for name in chunk}, {})
         found = directional_losses(model, changes, part, batch_size=scoring.batch_size, seed=scoring.seed)
         for name, slopes in ((name, found[name].slopes) for name in chunk):

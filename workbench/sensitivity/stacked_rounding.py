@@ -32,9 +32,9 @@ BY_ROWS = ("rtn", "rtn-clip")
 def in_groups(
     summary: ModelSummary, cells: Mapping[str, Sequence[str]], nbytes: int,
     fits: Callable[[str, str], bool] = lambda first, other: True, rows: Mapping[str, int] | None = None,
-    cell_bytes: int = 4,
+    cell_bytes: Callable[[int], int] = lambda cells: 4,
 ) -> Iterator[list[str]]:  # fmt: skip
-    """Yield runs of layers whose rounded weights, of ``cell_bytes`` each, take at most ``nbytes`` together.
+    """Yield runs of layers whose rounded weights, of ``cell_bytes(cells)`` each, take at most ``nbytes`` together.
 
     ``fits(first, other)`` tells whether a layer may stand in the group of another; of one in ``rows`` only so many rows
     are rounded.  A larger layer stands alone.
@@ -44,7 +44,7 @@ def in_groups(
     for name, schemes in cells.items():
         layer = summary.by_name[name]
         cells_of = layer.parameters if rows is None or name not in rows else rows[name] * layer.matrix[1]
-        more = cell_bytes * cells_of * len(schemes)
+        more = cell_bytes(cells_of) * cells_of * len(schemes)
         if group and (size + more > nbytes or not fits(group[0], name)):
             yield group
             group, size = [], 0

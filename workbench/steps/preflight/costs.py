@@ -42,7 +42,7 @@ from workbench.sensitivity.checks.measured_losses import samples_measured
 from workbench.sensitivity.checks.small_networks import is_small
 from workbench.sensitivity.checks.spot_check import CHECKED, samples_checked
 from workbench.sensitivity.checks.whole_plans import BITS
-from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
+from workbench.sensitivity.differences import Differences, cell_bytes
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses, slopes_batch
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import REPEATED_CELLS, UNKNOWN, Form, form_of, samples_compared
@@ -168,14 +168,14 @@ def _slopes(
     One pass is tried, with ones for the differences.  Each is a whole matrix, the same for all schemes: one cell for
     all would be widened more slowly, and of zeros the pass would look whether any is not.
     """
-    total = sum(layer.parameters for layer in layers) * DIFFERENCE_CELL * schemes
+    total = sum(layer.parameters * cell_bytes(layer.parameters) for layer in layers) * schemes
     if not total:
         return 0.0, 0
     some = layers[: max(int(len(layers) * min(DIFFERENCE_BYTES / total, 1.0)), 1)]
-    shapes, scale = {layer.name: layer.matrix for layer in some}, torch.ones(schemes)
-    ones = torch.ones(max(math.prod(shape) for shape in shapes.values()), dtype=torch.float16)
+    shapes = {layer.name: layer.matrix for layer in some}
+    ones = torch.ones(max(math.prod(shape) for shape in shapes.values()), dtype=torch.bfloat16)
     matrices = {name: ones[: math.prod(shape)].view(shape).expand(schemes, *shape) for name, shape in shapes.items()}
-    changes = {name: Differences(values=values, scale=scale) for name, values in matrices.items()}
+    changes = {name: Differences(values=values) for name, values in matrices.items()}
 
     def run(count: int) -> None:
         directional_losses(model, changes, FirstSamples(data, count), batch_size=count, seed=0)
