@@ -80,9 +80,16 @@ def parse_size(text: str) -> int:
 
 def size_text(nbytes: float) -> str:
     """Return bytes for people: ``2.34 GB``, ``12 MB``."""
-    if nbytes >= 1e12:
-        return f"{nbytes / 1e12:.3g} TB"
-    return f"{nbytes / 1e9:.3g} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.3g} MB"
+    return "{:.3g} {}".format(*in_units(nbytes))
+
+
+def in_units(nbytes: float) -> tuple[float, str]:
+    """Return bytes in the decimal unit that leaves them three digits before the point, as files and budgets have it."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(nbytes) < 999.5:
+            return nbytes, unit
+        nbytes /= 1000
+    return nbytes, "TB"
 
 
 def left_text(nbytes: int) -> str:

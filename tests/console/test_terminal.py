@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.console.report import Report, Table, readable_bytes
+from workbench.console.report import Report, Table
 from workbench.console.terminal import Bar, print_report, text_of
-from workbench.memory import parse_size
+from workbench.memory import parse_size, size_text
 from workbench.preflight import Estimate
 
 
@@ -34,7 +34,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     ("count", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (5_250_000, "5.25 MB"), (123_400_000, "123 MB")]
 )
 def test_bytes_are_readable(count: int, text: str) -> None:
-    assert readable_bytes(count) == text
+    assert size_text(count) == text
 
 
 def drawn(*rows: dict[str, object], **titles: str) -> str:

@@ -15,7 +15,7 @@ from workbench.console import launch
 from workbench.console.command import Command
 from workbench.console.flags import flag
 from workbench.console.models import facts_table
-from workbench.console.report import Report, readable_bytes
+from workbench.console.report import Report
 from workbench.console.reports.evaluations import figures_of, metrics_table
 from workbench.content_kind import PLAN, SESSION
 from workbench.errors import BackendUnavailableError, SessionError
@@ -103,7 +103,7 @@ def _summary(files: dict[str, str], evaluation: Evaluation, before: int) -> Repo
             facts_table({"replay script" if name == "script" else name: path for name, path in files.items()}),
             facts_table({
                 "bits per weight": f"{evaluation.bits_per_weight:.3f}",
-                "bytes": f"{readable_bytes(evaluation.nbytes)} (floating point {readable_bytes(before)})",
+                "bytes": f"{size_text(evaluation.nbytes)} (floating point {size_text(before)})",
                 "predicted KL": "none" if predicted is None else f"{predicted:.4g} nats",
                 "measured KL": f"{evaluation.metrics['kl'].value:.4g} nats",
             }),

@@ -25,7 +25,7 @@ from workbench.console.flags import (
     options_of,
     workers_of,
 )
-from workbench.console.report import Report, Table, readable_bytes, row
+from workbench.console.report import Report, Table, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
@@ -35,6 +35,7 @@ from workbench.errors import PlanError, SessionError, WorkbenchError
 from workbench.insight.layer_facts import expert_tokens
 from workbench.insight.plan_parts import transitions
 from workbench.insight.quantities import layers_of
+from workbench.memory import size_text
 from workbench.models.layer import Layer
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
@@ -98,7 +99,7 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
             for layer in summary.layers]  # fmt: skip
     said = {layer.name: f"stays as it is: {layer.keep}" for layer in summary.layers if layer.keep}
     said |= {layer.name: f"tied to {layer.tied_to}" for layer in summary.tied}
-    shown = [{**each, "size": each["bytes"], "there": readable_bytes(each["stored_bytes"]),
+    shown = [{**each, "size": each["bytes"], "there": size_text(each["stored_bytes"]),
               "tied": said.get(each["name"], "")} for each in rows]  # fmt: skip
     whole = summary.nbytes + sum(each["stored_bytes"] - each["bytes"] for each in rows if each["tied_to"] is None)
     coded, columns = any(each["stored_as"] for each in rows), "name=layer | kind | shape | dtype | parameters | size"
@@ -108,8 +109,8 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
         facts=row(summary, "model=name fingerprint parameters bytes=nbytes output", stored_bytes=whole, layers=rows,
                   notes=notes),
         parts=[
-            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}"
-            f"{f' ({readable_bytes(whole)} as the file stores them)' if coded else ''}, "
+            f"{summary.name}: {summary.parameters:,} parameters, {size_text(summary.nbytes)}"
+            f"{f' ({size_text(whole)} as the file stores them)' if coded else ''}, "
             f"output: {summary.output.replace('_', ' ')}",
             summary.fingerprint or "fingerprint: not computed, as all bytes must be read for it (--fingerprint)",
             summary.without_layers or Table(rows=shown, columns=f"{columns} | tied="),
@@ -185,7 +186,7 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
     with suppress(PlanError):  # a plan that does not fit the model is repaired in the window
         changes = [asdict(change) for change in transitions(model, resolve(session.plan, model.layers))]
     mixtures = _mixtures(session)
-    shown = [{**change, "sizes": " -> ".join(map(readable_bytes, change["nbytes"]))} for change in changes]
+    shown = [{**change, "sizes": " -> ".join(map(size_text, change["nbytes"]))} for change in changes]
     return Report(
         facts=row(
             model, "model=name fingerprint parameters", session=path, layers=len(model.layers),
@@ -227,7 +228,7 @@ def written(paths: Iterable[Path | str], notes: Iterable[str] = ()) -> Report:
         for path in map(Path, paths)
     }
     files = [{"path": path, "bytes": size} for path, size in sizes.items()]
-    lines = [f"wrote {path} ({readable_bytes(size)})" for path, size in sizes.items()]
+    lines = [f"wrote {path} ({size_text(size)})" for path, size in sizes.items()]
     return Report(facts={"files": files}, parts=lines, notes=tuple(notes))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.memory import size_text
 from workbench.session.results import StepResult
 
 Row = Mapping[str, object]
@@ -33,15 +34,6 @@ def percent(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.1%}"
 
 
-def readable_bytes(count: float) -> str:
-    """Return ``3.2 MB``: decimal units, as files and budgets are named."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(count) < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.3g} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
 def _star(differs: bool) -> str:
     return "*" if differs else ""
 
@@ -51,11 +43,11 @@ def _speed(per_second: float) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Any], str]] = {
-    "size": readable_bytes, "bytes": "{:,}".format, "parameters": "{:,}".format, "weights": "{:,}".format,
+    "size": size_text, "bytes": "{:,}".format, "parameters": "{:,}".format, "weights": "{:,}".format,
     "shape": lambda shape: " x ".join(map(str, shape)), "differs": _star, "used": _star, "share": percent,
     "most_moved": percent, "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
     "times_median": "{:.1f}".format, "bits_per_weight": "{:.4f}".format, "speedup": "{:.2f}x".format,
-    "file_bytes": readable_bytes, "peak_bytes": readable_bytes, "agreement": percent,
+    "file_bytes": size_text, "peak_bytes": size_text, "agreement": percent,
     "prompt_speed": _speed, "generation_speed": _speed,
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from workbench.models.checkpoints.experts import rows_of as matrix_rows
 from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture
 from workbench.models.gguf.rotary import rotary_factors
-from workbench.models.gguf.tensors import gguf_names, is_float32_only, is_unused, names_of, row_order, rows_of
+from workbench.models.gguf.tensors import gguf_names, is_float32_only, is_unused, library, names_of, row_order, rows_of
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.numerics.bands import row_tiles
@@ -236,8 +236,6 @@ def plain(values: torch.Tensor, kind: str) -> np.ndarray:
 
 def nbytes(kind: str, shape: tuple[int, ...]) -> int:
     """Return the bytes of a tensor of the GGML type ``kind`` whose rows are whole blocks."""
-    from workbench.models.gguf.tensors import library
-
     gguf = library()
     width, block_bytes = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
     return math.prod(shape) // int(width) * int(block_bytes)

@@ -31,6 +31,11 @@ from typing import Any
 import numpy as np
 
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.cast import CastScheme
+from workbench.numerics.formats.codebook import DoubleScheme, dynamic_map
+from workbench.numerics.formats.kmeans import KmeansScheme
+from workbench.numerics.formats.microscaling import NvScheme
+from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import Granularity, PerBlock, PerGroup, PerTensor
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import Scheme
@@ -40,12 +45,6 @@ _TILE = 1 << 22
 
 def layout(scheme: Scheme) -> dict[str, Any]:
     """Return the description of ``scheme``."""
-    from workbench.numerics.formats.cast import CastScheme
-    from workbench.numerics.formats.codebook import DoubleScheme, dynamic_map
-    from workbench.numerics.formats.kmeans import KmeansScheme
-    from workbench.numerics.formats.microscaling import NvScheme
-    from workbench.numerics.formats.scaled import ScaledScheme
-
     if isinstance(scheme, CastScheme):
         return {"cast": _STORED[scheme.element.name]}
     if isinstance(scheme, KmeansScheme):

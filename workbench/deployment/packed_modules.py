@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from workbench.deployment.exporters.packed_safetensors import PackedFile
 from workbench.errors import ExportError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def load_packed(path: str | Path, network: nn.Module) -> nn.Module:

@@ -14,8 +14,10 @@ from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
 from workbench.models.layer import Layer, StoredTensor
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.planning.plan import KEEP, resolve
 from workbench.planning.totals import quantized_inputs, totals
+from workbench.planning.transform_names import planned_summary
 from workbench.readable import few
 
 if TYPE_CHECKING:
@@ -82,7 +84,6 @@ def planned(plan: Plan, model: Model, ranges: Ranges, changes: RewrittenTensors 
     """
     import torch
 
-    from workbench.numerics.quantized_tensor import QuantizedTensor
     from workbench.quantization.correction import corrected
     from workbench.quantization.quantized_model import QuantizedModel
     from workbench.quantization.transforms.rewrite import RewrittenTensors
@@ -102,7 +103,6 @@ def planned(plan: Plan, model: Model, ranges: Ranges, changes: RewrittenTensors 
 def possible(plan: Plan, model: Model, ranges: Ranges) -> Iterator[QuantizedModel]:
     """Yield what quantizing can give as far as it is known before the model is rewritten: a rotation gives tied layers
     a weight of their own; one without a seed does so where that costs less."""
-    from workbench.planning.transform_names import planned_summary
     from workbench.quantization.transforms.rewrite import RewrittenTensors
 
     tied = tuple(layer.name for layer in model.summary.tied)

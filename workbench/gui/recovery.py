@@ -20,15 +20,7 @@ from workbench.gui.commands.document import first_layer
 from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs
 from workbench.models.summary import ModelSummary
-from workbench.session.autosave import (
-    Recoverable,
-    discard_recovery,
-    recoverable,
-    recovery_folder,
-    recovery_path,
-    window_folders,
-    write_recovery,
-)
+from workbench.session import autosave
 from workbench.session.edits import EditableParts, same
 from workbench.session.journal import Journal, read_journal
 from workbench.session.session import Session
@@ -65,7 +57,7 @@ class Recovery:
         self._noted: Path | None = None  # the recovery file whose journal is offered
         self._on_disk: Session | None = None  # by the newest line of the journal
         self._discarded = 0  # how often: what was being written by then is removed once it is there
-        self._folder = recovery_folder() / secrets.token_hex(6)
+        self._folder = autosave.recovery_folder() / secrets.token_hex(6)
         self._lock: QLockFile | None = None  # of the folder, once there is something in it
         self._file: Path | None = None  # the copy of the document
         self._restored: Path | None = None  # another window's copy that is open here, until this window has its own
@@ -82,20 +74,20 @@ class Recovery:
     async def offer(self) -> None:
         """Ask about every copy that a crashed window left behind; open the first that the user recovers."""
         with _left_behind() as folders:
-            await self._offer(recoverable(folders))
+            await self._offer(autosave.recoverable(folders))
 
-    async def _offer(self, entries: tuple[Recoverable, ...]) -> None:
+    async def _offer(self, entries: tuple[autosave.Recoverable, ...]) -> None:
         for entry in entries:
             answer = await dialogs.ask(
                 self._parent, f"Recover unsaved work on {entry.model}?", _question(entry),
                 (("recover", "&Recover"), ("discard", "&Discard"), ("later", "&Later")), "recover",
             )  # fmt: skip
             if answer == "discard":
-                discard_recovery(entry.file)
+                autosave.discard_recovery(entry.file)
             elif answer == "recover" and await self.restore(entry):
                 return
 
-    async def restore(self, entry: Recoverable) -> bool:
+    async def restore(self, entry: autosave.Recoverable) -> bool:
         """Open a copy as the unsaved state of the file that it belongs to, after asking about unsaved work here.
 
         Returns whether it is open now.  The edits that are newer than the copy are one step to undo.
@@ -118,7 +110,7 @@ class Recovery:
         self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")
         return True
 
-    async def _read(self, entry: Recoverable) -> Session | None:
+    async def _read(self, entry: autosave.Recoverable) -> Session | None:
         request = OPEN_SESSION.request(None, OpenSessionOptions(path=str(entry.base)))
         return await self._context.runner.run(request, lambda: self._context.tasks.start(self.restore(entry)))
 
@@ -132,7 +124,7 @@ class Recovery:
     def _write_edits(self, state: State, session: Session) -> None:
         """Have the edits written; a line that fails is tried again."""
         try:
-            self._file = self._noted = recovery_path(state.path, self._make_folder())
+            self._file = self._noted = autosave.recovery_path(state.path, self._make_folder())
             self._journal.put(session, state.path, self._noted, self._context.workspace.read)
         except OSError as error:
             self._warn(str(error))
@@ -154,7 +146,7 @@ class Recovery:
             return False
         discarded, path, self._busy[base] = self._discarded, None if state.path is None else str(state.path), True
         try:
-            self._file = file = recovery_path(state.path, self._make_folder())
+            self._file = file = autosave.recovery_path(state.path, self._make_folder())
             read = self._context.workspace.read
             options = KeepRecoveryOptions(path=path, folder=str(self._folder), base=base, read=read)
             request = KEEP_RECOVERY.request(state.session, options).reduced()
@@ -168,7 +160,7 @@ class Recovery:
         if discarded != self._discarded:
             written.unlink(missing_ok=True)
             if self._noted != file:
-                discard_recovery(file)
+                autosave.discard_recovery(file)
         return discarded == self._discarded
 
     def copy_now(self) -> str:
@@ -179,7 +171,7 @@ class Recovery:
             return ""
         if session is not self._copied:
             try:
-                write_recovery(session, state.path, self._make_folder(), read=self._context.workspace.read)
+                autosave.write_recovery(session, state.path, self._make_folder(), read=self._context.workspace.read)
             except (WorkbenchError, OSError) as error:
                 return f"; unsaved work on {session.model.name} is lost: {error}"
         return f"; unsaved work on {session.model.name} was kept; the workbench offers it at the next start"
@@ -245,14 +237,14 @@ class Recovery:
         self._discarded += 1
         self._journal.forget()
         if self._file is not None:
-            discard_recovery(self._file)
+            autosave.discard_recovery(self._file)
         self._remove_restored()
         self._file = self._noted = self._copied = self._based = None
 
     def _remove_restored(self) -> None:
         """Remove the copy that was opened here: its content is safe, or discarded."""
         if self._restored is not None:
-            discard_recovery(self._restored)
+            autosave.discard_recovery(self._restored)
             with contextlib.suppress(OSError):
                 self._restored.parent.rmdir()
         self._restored = None
@@ -269,7 +261,7 @@ def _edited(old: Session | None, new: Session) -> bool:
 @contextlib.contextmanager
 def _left_behind() -> Iterator[list[Path]]:
     """Yield the folders of windows that no longer run, locked against other windows."""
-    locks = {folder: lock for folder in window_folders() if (lock := _lock(folder)).tryLock(0)}
+    locks = {folder: lock for folder in autosave.window_folders() if (lock := _lock(folder)).tryLock(0)}
     try:
         yield list(locks)
     finally:
@@ -293,7 +285,7 @@ def _release(lock: QLockFile, folder: Path) -> None:
         folder.rmdir()
 
 
-def _question(entry: Recoverable) -> str:
+def _question(entry: autosave.Recoverable) -> str:
     when = datetime.fromtimestamp(entry.written).strftime("%Y-%m-%d, %H:%M")
     session = f"of {entry.original}" if entry.original else "that was never saved"
     changed = " Another window or program has changed that file since: saving asks which to keep."

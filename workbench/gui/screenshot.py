@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from workbench.session.session import Session
-from workbench.session.workspace import State
+from workbench.session.workspace import State, Workspace
 
 SIZE = 1600, 1000
 SETTLING = 5
@@ -25,7 +25,6 @@ def screenshot(session: Path, out: Path) -> None:
     from workbench.gui.context.context import Context
     from workbench.gui.shell import theme
     from workbench.gui.window import Window
-    from workbench.session.workspace import Workspace
 
     app = application()
     theme.apply(app, theme.LIGHT)
@@ -54,7 +53,6 @@ def write_report(session: Session | str | Path, out: str | Path) -> Path:
     from workbench.gui.app import application
     from workbench.gui.report import report
     from workbench.gui.shell import theme
-    from workbench.session.workspace import Workspace
 
     theme.apply(application(), theme.LIGHT)
     workspace = Workspace()

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from workbench.memory import in_units
+
 if TYPE_CHECKING:
     from workbench.models.summary import ModelSummary
 
@@ -112,11 +114,7 @@ def data_size(nbytes: float | None) -> str:
     """Return bytes in decimal units: 812 B, 12.3 kB, 4.56 MB."""
     if nbytes is None:
         return NONE
-    size, unit = float(nbytes), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if abs(size) < 999.5 or unit == "TB":
-            break
-        size /= 1000
+    size, unit = in_units(nbytes)
     return f"{size:.0f} {unit}" if unit == "B" else f"{number(size)} {unit}"
 
 

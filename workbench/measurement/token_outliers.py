@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from workbench.models.data.batches import samples_of, token_mask
 from workbench.models.data.samples import Decode
 from workbench.models.model import Batch
 from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers, merged
-
-if TYPE_CHECKING:
-    import torch
 
 WAITING = 8
 """Batches that wait to be placed and merged: together that takes hardly longer than one.

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.errors import PlanError, nearest
 from workbench.measurement.units import short_unit
+from workbench.memory import in_units
 from workbench.planning.candidates import Group
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search.hull import padded, walk
@@ -100,8 +101,8 @@ def _digits(value: float) -> str:
 
 def _size(nbytes: float) -> str:
     """Return bytes with three significant digits: 10.4 kB."""
-    power = next(at for at in (0, 1, 2, 3) if abs(nbytes) < 999.5 * 1000**at or at == 3)
-    return f"{_digits(nbytes / 1000**power)} {('kB', 'MB', 'GB')[power - 1]}" if power else f"{nbytes:.0f} B"
+    size, unit = in_units(nbytes)
+    return f"{size:.0f} B" if unit == "B" else f"{_digits(size)} {unit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

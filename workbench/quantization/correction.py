@@ -17,6 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from workbench.errors import CannotRunError, MissingResultError, TransformError
 from workbench.models.data.batches import Data, batches_of, numbered_batches, require_data
+from workbench.models.execution.network import NetworkModel
 from workbench.models.model import Batch, Model
 from workbench.models.summary import ModelSummary
 from workbench.models.tracing import trace
@@ -150,8 +151,6 @@ def reestimate_norms(
     (HFP8) Training and Inference", NeurIPS 2019, section 3.1, but for that.  Norms in ``folded`` stay as they are.
     Raises CannotRunError, and TransformError where no norm is left.
     """
-    from workbench.models.execution.network import NetworkModel
-
     if not isinstance(model, NetworkModel):
         raise CannotRunError(f"{model.summary.name} cannot be run, so its batch norms cannot be measured")
     network, views = model.body.network, (reference, quantized.bind(model))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import torch
 
 from workbench.memory import Spill
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
@@ -17,9 +18,6 @@ from workbench.numerics.rounding.algorithm import Rounded
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.quantization.transforms.rewrite import RewrittenTensors
-
-if TYPE_CHECKING:
-    import torch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from workbench.atomic import require_writable, shortened
 from workbench.content_kind import SESSION
 from workbench.errors import SessionError, WorkbenchError
@@ -198,8 +200,6 @@ def _made(lock: Path) -> _Acquired | None:
 
 def _remove_of_dead(own: Path) -> None:
     """Remove what a process of this machine that is gone has made; raises OSError, ValueError, KeyError, TypeError."""
-    import psutil
-
     text = read_bytes(own, largest=4096)
     note = json.loads(text)
     if note["machine"] != platform.node() or psutil.pid_exists(int(note["process"])):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workbench.cache import cache_folder
 from workbench.errors import CannotRunError, DataError
+from workbench.measurement.reference.cache import ArrayCache
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
@@ -102,7 +103,6 @@ def _observed(
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
     from workbench.measurement.gini_impurity import keep_impurities
-    from workbench.measurement.reference.cache import ArrayCache
     from workbench.measurement.token_outliers import with_texts
 
     dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.cache import cache_folder
 from workbench.errors import DataError
 from workbench.measurement.evaluation import Evaluation
+from workbench.measurement.reference.cache import ArrayCache
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
@@ -32,7 +33,7 @@ from workbench.steps.options import (
     OptionInfo,
     option,
 )
-from workbench.steps.quantize import quantize, require_same
+from workbench.steps.quantize import moments_of, quantize, require_same
 from workbench.steps.requirements import PLAN_CALIBRATED, RUNS, tables, with_moments
 from workbench.steps.step import Context, Step, plan_name, short
 
@@ -84,7 +85,6 @@ def evaluate(
     """
     from workbench.measurement.evaluate import evaluate as measure
     from workbench.measurement.most_changed import MostChanged
-    from workbench.measurement.reference.cache import ArrayCache
     from workbench.measurement.user_metric import load_metric
 
     plan = plan or session.plan
@@ -154,7 +154,6 @@ def _confidence_note(session: Session, model: Model, dataset: Data, batch_size: 
 
 def _costs(context: Context, options: EvaluateOptions) -> Estimate | None:
     from workbench.steps.preflight.costs import evaluation
-    from workbench.steps.quantize import moments_of
 
     if options.tasks is not None:  # how much a task asks is known only to its own code
         return None

@@ -10,13 +10,11 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from workbench.errors import SchemeError
+from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, standard_schemes
-
-if TYPE_CHECKING:
-    from workbench.models.summary import ModelSummary
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import transformers
 
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
-from workbench.deployment.proof import child, transformers_proof
+from workbench.deployment.proof import child
 from workbench.deployment.proof.transformers_proof import prove_in_folder, prove_in_transformers
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.sources import open_model
@@ -119,7 +119,7 @@ def test_a_run_in_mlx_lm_needs_its_package_and_windows_that_it_computes(
     with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[mlx\]'"):
         run(torch.arange(8)[None])
     monkeypatch.setattr(child, "require_package", lambda runtime: None)
-    monkeypatch.setattr(transformers_proof, "require_package", lambda runtime: None)
+    monkeypatch.setattr(child, "require_package", lambda runtime: None)
     with pytest.raises(ExportError, match="samples of at most 8 tokens, these have 24"):
         run(torch.arange(24)[None])
 

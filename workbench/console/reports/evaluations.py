@@ -7,10 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.console.command import Outcome
-from workbench.console.report import Report, Row, Table, figure, readable_bytes, row
+from workbench.console.report import Report, Row, Table, figure, row
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.metrics import HALF_DISTANCE, KL
 from workbench.measurement.paired import against_baseline
+from workbench.memory import size_text
 from workbench.sensitivity.confidence import higher_orders, interval, resolution
 from workbench.steps.checks.compare_plans import paired_differences
 
@@ -64,7 +65,7 @@ def metrics_table(evaluation: Evaluation) -> Table:
 
 
 def _heading(evaluation: Evaluation) -> str:
-    heading = f"{evaluation.bits_per_weight:.3f} bits per weight, {readable_bytes(evaluation.nbytes)}"
+    heading = f"{evaluation.bits_per_weight:.3f} bits per weight, {size_text(evaluation.nbytes)}"
     if evaluation.predicted_kl is None:
         return heading
     unit = "KL {:.4g} nats" if KL.name in evaluation.metrics else f"{HALF_DISTANCE.unit} {{:.4g}}"

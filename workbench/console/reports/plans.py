@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from workbench.console.command import Outcome
-from workbench.console.report import Report, Table, figure, readable_bytes, row
+from workbench.console.report import Report, Table, figure, row
+from workbench.memory import size_text
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front
@@ -45,7 +46,7 @@ def planned(
     token, plain = (bits / 8 for bits in cache_bits(layers, assignments))
     bounds = interval(sums.predicted, sums.error, sums.doubt)
     lines = [
-        f"{sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, "
+        f"{sums.bits_per_weight:.3f} bits per weight, {size_text(sums.nbytes)}, "
         + ("no prediction" if sums.predicted is None else f"predicted {sums.predicted:.4g}")
         + ("" if bounds is None else f" ({bounds[0]:.3g} to {bounds[1]:.3g})")
     ]
@@ -146,7 +147,7 @@ def explained(outcome: Outcome[Any, Explained]) -> Report:
     answer = outcome.result
     sums, unit, purchase = answer.totals, answer.unit, answer.purchase
     heading = (
-        f"“{answer.plan.name}”: {sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, predicted "
+        f"“{answer.plan.name}”: {sums.bits_per_weight:.3f} bits per weight, {size_text(sums.nbytes)}, predicted "
         f"loss {figure(sums.predicted)} {unit}"
     )
     price = "no larger scheme avoids any loss"
@@ -199,7 +200,7 @@ def side_by_side(outcome: Outcome[Any, tuple[TargetPlan, ...]]) -> Report:
     found = [each for each in outcome.result if each.plan is not None]
     best = "no target has a plan within the budget"
     if found:
-        size = readable_bytes(found[0].nbytes)
+        size = size_text(found[0].nbytes)
         best = f"best: {found[0].title}, predicted {found[0].loss:.4g} {table.unit or 'of the loss'} in {size}"
     columns = f"target | bits_per_weight=bits per weight | bytes | loss=loss, {table.unit}"
     remarks = {each.target: each.reason or each.remark for each in outcome.result}

@@ -6,6 +6,7 @@ Weights are never rounded again: codes and scales are those of the plan in anoth
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -389,8 +390,6 @@ def cache_args(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> 
 @lru_cache(maxsize=4096)
 def _scheme_of(settings: str, name: str, kind: str) -> Any:
     """Return what the library takes a module's scheme to be; ExportError where it finds none."""
-    import ast
-
     from compressed_tensors.utils.match import match_name
 
     config = _parsed(settings)
@@ -404,8 +403,6 @@ def _scheme_of(settings: str, name: str, kind: str) -> Any:
 
 @lru_cache(maxsize=8)
 def _parsed(settings: str) -> Any:
-    import ast
-
     from compressed_tensors.quantization import QuantizationConfig
 
     return QuantizationConfig.model_validate(ast.literal_eval(settings))

@@ -8,6 +8,7 @@ Layout of AutoGPTQ and GPTQModel: ``qweight`` int32 ``[inputs * bits / 32, outpu
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.integer import IntegerElement
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerChannel, PerGroup, grid
+from workbench.numerics.packing import pack
 from workbench.planning.plan import Assignment
 from workbench.readable import few
 from workbench.version import VERSION
@@ -114,8 +116,6 @@ class GptqMethod(Method):
 
     def _zero_points(self, scheme: ScaledScheme, stored: QuantizedTensor) -> np.ndarray:
         import torch
-
-        from workbench.numerics.packing import pack
 
         _, scales, shifts = scheme.unpacked(stored)
         bits = scheme.element.bits
@@ -215,8 +215,6 @@ def _settings_of(name: str) -> Settings:
 
 def _bits(settings: Mapping[str, Any], name: str) -> int:
     """Return what the configuration says of a layer's codes, matched as GPTQModel does."""
-    import re
-
     for pattern, changes in settings["dynamic"].items():
         if pattern.startswith("+:") and re.match(pattern[2:], name):
             return int(changes["bits"])

@@ -7,6 +7,7 @@ Names and metadata are those of ``torchao.prototype.safetensors``, which transfo
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +83,6 @@ class TorchaoMethod(Method):
         yield Entry(name="_weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=scales)
 
     def settings(self, job: Job) -> dict[str, Any]:
-        from collections import OrderedDict
-
         from torchao.core.config import config_to_dict
         from torchao.quantization import FqnToConfig
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
 from workbench.plain_file import read_json
+from workbench.planning.plan import resolve
 from workbench.readable import few
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ class CompressedTensors(CheckpointExporter):
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.checkpoints.loading import loads_in_transformers
         from workbench.deployment.targets import target
-        from workbench.planning.plan import resolve
 
         runtime, assignments = target("transformers"), resolve(quantized.plan, quantized.summary.layers)
         whole = read_json(out / "config.json").get("quantization_config", {}).get("dequantize", False)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from workbench.deployment.onnx.capture import Graph, captured, remembered
 from workbench.errors import ExportError
 from workbench.models.execution.network import NetworkModel
+from workbench.models.model import Model
 from workbench.models.summary import OutputKind
-
-if TYPE_CHECKING:
-    from workbench.models.model import Model
 
 TYPES = frozenset({
     "chatglm", "ernie4_5", "gemma", "gemma2", "gemma3_text", "gptoss", "granite", "internlm2", "llama",

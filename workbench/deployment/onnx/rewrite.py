@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from workbench.deployment.onnx.builder import Builder
 from workbench.deployment.onnx.codes import Codes, plain
@@ -236,8 +237,6 @@ def _cast(builder: Builder, layer: Layer, quantized: QuantizedModel, value: Any)
     dtype = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}[scheme.name]
 
     def load() -> torch.Tensor:
-        import torch
-
         return decoded(quantized, layer).to(getattr(torch, dtype))
 
     _plain(builder, value, StoredTensor(name=layer.parameter, shape=layer.shape, dtype=dtype), load)

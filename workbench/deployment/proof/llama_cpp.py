@@ -9,14 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.deployment.proof.child import (
-    SECONDS,
-    carry_out,
-    memory_for,
-    proof_folder,
-    require_package,
-    threads_of_machine,
-)
+from workbench.deployment.proof import child
 from workbench.progress import Progress, silent
 
 MARKS = ("error loading model", "GGML_ASSERT", "Error:", "error:", "failed")
@@ -37,12 +30,12 @@ class Run:
 
 def require_llama_cpp() -> None:
     """Raise BackendUnavailableError, with the line that installs it, where llama.cpp is not installed."""
-    require_package("llama.cpp")
+    child.require_package("llama.cpp")
 
 
 def run(
     file: Path, samples: Sequence[Sequence[int]], positions: Sequence[int], vocabulary: int, *, text: str = "",
-    embeddings: str = "", threads: int | None = None, seconds: float = SECONDS, progress: Progress = silent,
+    embeddings: str = "", threads: int | None = None, seconds: float = child.SECONDS, progress: Progress = silent,
 ) -> Run:  # fmt: skip
     """Run ``file`` on ``samples`` (token ids, all of one length) and return what it gives after ``positions``, or where
     ``embeddings`` are made of them, "mean" or "own" for how the file says, one of each sample.
@@ -51,19 +44,23 @@ def run(
     not installed.
     """
     require_llama_cpp()
-    with proof_folder() as folder:
+    with child.proof_folder() as folder:
         out = str(folder / "out")
         request = {
             "file": str(file.absolute()), "out": out, "samples": [list(map(int, sample)) for sample in samples],
             "positions": list(positions), "vocabulary": vocabulary, "text": text, "embeddings": embeddings,
-            "threads": threads or threads_of_machine(), "memory": memory_for(file),
+            "threads": threads or child.threads_of_machine(), "memory": child.memory_for(file),
         }  # fmt: skip
         script, log = Path(__file__).with_name("llama_cpp_process.py"), folder / "log"
-        carry_out(script, request, log, "llama.cpp", seconds, progress, MARKS)
-        figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
-        values = np.load(out + ".npy")
+        child.carry_out(script, request, log, "llama.cpp", seconds, progress, MARKS)
+        return run_of(out)
+
+
+def run_of(out: str) -> Run:
+    """Return what a process wrote to files that begin with ``out``."""
+    figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
     return Run(
-        values=values, version=figures["runtime"], peak_bytes=figures["peak_bytes"],
+        values=np.load(out + ".npy"), version=figures["runtime"], peak_bytes=figures["peak_bytes"],
         prompt_tokens_per_second=figures.get("prompt_tokens_per_second", 0.0),
         generated_tokens_per_second=figures.get("generated_tokens_per_second", 0.0),
         tokens=tuple(figures.get("tokens", ())),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,15 +16,6 @@ import torch
 from workbench.deployment.onnx.capture import require_onnx
 from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, require_fit, write
 from workbench.deployment.proof import child
-from workbench.deployment.proof.child import (
-    SECONDS,
-    bytes_of,
-    carry_out,
-    memory_for,
-    proof_folder,
-    require_package,
-    threads_of_machine,
-)
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax, relative_squared_error
 from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -39,9 +30,7 @@ from workbench.models.sources.onnx_file import OnnxModel
 from workbench.models.summary import OutputKind
 from workbench.numerics.detections import answers_of
 from workbench.progress import Progress, part_of, silent
-
-if TYPE_CHECKING:
-    from workbench.quantization.quantized_model import QuantizedModel
+from workbench.quantization.quantized_model import QuantizedModel
 
 RUNTIMES = {name: child.PACKAGES[name][2] for name in ("onnxruntime", "openvino")}
 """The title of every runtime that reads ONNX files."""
@@ -62,12 +51,12 @@ def require_runtime(name: str) -> None:
     if name not in RUNTIMES:
         raise BackendUnavailableError(f"no runtime is called {name!r}{nearest(name, RUNTIMES)}")
     require_onnx()
-    require_package(name)
+    child.require_package(name)
 
 
 def run(
     file: Path, batch: Batch | Sequence[Batch], positions: Sequence[int], runtime: str = "onnxruntime", *,
-    threads: int | None = None, output: str = "", seconds: float = SECONDS, progress: Progress = silent,
+    threads: int | None = None, output: str = "", seconds: float = child.SECONDS, progress: Progress = silent,
 ) -> Run:  # fmt: skip
     """Run ``file`` on a batch in a limited process; ``positions`` picks along the second axis of its ``output`` ("":
     the first).  Of several batches, it runs one after the other, and the values of each are one more row.
@@ -76,10 +65,10 @@ def run(
     not installed.
     """
     require_runtime(runtime)
-    with proof_folder() as folder:
+    with child.proof_folder() as folder:
         several = not isinstance(batch, Mapping)
         asked = {
-            "output": output, "positions": list(positions), "taps": [], "memory": memory_for(file),
+            "output": output, "positions": list(positions), "taps": [], "memory": child.memory_for(file),
             "pieces": len(batch) if several else 0,
         }  # fmt: skip
         if isinstance(batch, Mapping):
@@ -101,10 +90,10 @@ def _carry_out(
     np.savez(folder / "arrays.npz", **stored)
     request = {
         **asked, "file": str(file.absolute()), "arrays": str(folder / "arrays.npz"), "out": out, "runtime": runtime,
-        "threads": threads or threads_of_machine(),
+        "threads": threads or child.threads_of_machine(),
     }  # fmt: skip
     script, title = Path(__file__).with_name("onnx_process.py"), RUNTIMES[runtime]
-    carry_out(script, request, folder / "log", title, seconds, progress, ("Error:", "Fail:", "Exception"))
+    child.carry_out(script, request, folder / "log", title, seconds, progress, ("Error:", "Fail:", "Exception"))
     return out
 
 
@@ -119,11 +108,11 @@ def _layers(
     """Return how the file's layers agree with the evaluation, each by itself, on the first sample: in words, and by how
     much."""
     piece = next(pieces_of(batch, model.inputs.batch or 1))
-    with proof_folder() as folder:
+    with child.proof_folder() as folder:
 
         def run(file: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
-            asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": memory_for(place)}
-            out = _carry_out(file, arrays, folder, runtime, asked, threads, SECONDS, progress)
+            asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": child.memory_for(place)}
+            out = _carry_out(file, arrays, folder, runtime, asked, threads, child.SECONDS, progress)
             with np.load(f"{out}.npz", allow_pickle=False) as stored:
                 return {name: stored[str(at)] for at, name in enumerate(names)}
 
@@ -148,13 +137,13 @@ def prove_in_onnx(
     batch = {name: tensor for name, tensor in batch.items() if name != "labels"}
     require_fit(refusals(quantized, check(quantized, model), runtime), runtime)
     content = content_of(quantized, check(quantized, model))
-    with proof_folder() as folder:
+    with child.proof_folder() as folder:
         place = file or folder / "model.onnx"
         if file is None:
             data_file = place.with_name("model.onnx.data") if content.nbytes > LARGE else None
             write(place, content, data_file, part_of(progress, 0.0, 0.2))
         prove(place, content, part_of(progress, 0.2, 0.3))
-        size = bytes_of(place)
+        size = child.bytes_of(place)
         rounded_there = as_in_onnx_runtime(quantized, place)
         answers = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.6))
         layers = _layers(quantized, model, place, batch, runtime, threads, part_of(progress, 0.6, 0.7))

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
 
 from workbench.models.gguf.tensors import is_unused
 from workbench.models.layer import LayerKind
+from workbench.models.model import Model, Replacement
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.gguf.inputs import inputs_beside
 from workbench.numerics.formats.scaled import ScaledScheme
@@ -20,11 +22,6 @@ from workbench.numerics.granularity import PerGroup
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.quantization.quantized_model import QuantizedModel, decoded
-
-if TYPE_CHECKING:
-    import torch
-
-    from workbench.models.model import Model, Replacement
 
 CASTS = {"float16": "fp16", "bfloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
 """llama.cpp multiplies weights in 16 bits by inputs in 16 bits."""
@@ -127,8 +124,6 @@ class _Disturbed:
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
             return self.quantizer(tensor)
-        import torch
-
         noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0)).to(tensor)
         size = tensor.square().mean().sqrt()  # small results of sums of large numbers have errors of these
         return self.quantizer(tensor + NOISE * size * noise)

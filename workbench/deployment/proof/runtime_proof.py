@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,9 +22,7 @@ from workbench.models.model import Model
 from workbench.models.readers.pooling import IN_LLAMA_CPP
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, part_of
-
-if TYPE_CHECKING:
-    from workbench.quantization.quantized_model import QuantizedModel
+from workbench.quantization.quantized_model import QuantizedModel
 
 
 def prove_in_llama_cpp(
@@ -49,20 +46,35 @@ def prove_in_llama_cpp(
             threads=threads, progress=part_of(progress, 0.3, 0.7),
         )  # fmt: skip
     progress(0.7, "evaluating the same tokens")
-    views = (model, quantized.bind(model), as_in_llama_cpp(quantized).bind(model))
-    *ours, rounded = [_answers(each, samples, positions) for each in views]
-    losses = _embedding_losses(runtime, *ours) if pooled else _token_losses(runtime, *ours)
+    return compared(
+        runtime, quantized, model, as_in_llama_cpp(quantized).bind(model), samples, positions, "llama.cpp",
+        version=f"llama.cpp (xllamacpp {runtime.version})", file_bytes=size, tensor_bytes=content.nbytes,
+        tokens=same_tokens(runtime.tokens, ids, text), data=data,
+    )  # fmt: skip
+
+
+def compared(
+    run: Run, quantized: QuantizedModel, model: Model, there: Model | None, samples: torch.Tensor,
+    positions: Sequence[int], program: str, *, version: str, file_bytes: int, tensor_bytes: int, tokens: str, data: str,
+) -> RuntimeProof:  # fmt: skip
+    """Return how the answers of a ``run`` compare with the evaluation; ExportError if something else was computed.
+
+    ``there`` rounds inputs as the runtime does, None where that is as the plan says.
+    """
+    pooled = model.summary.output is OutputKind.EMBEDDING
+    reference, ours = (_answers(each, samples, positions) for each in (model, quantized.bind(model)))
+    rounded = ours if there is None else _answers(there, samples, positions)
+    losses = (_embedding_losses if pooled else _token_losses)(run, reference, ours)
     plan_loss, runtime_loss, difference, agreement = losses
     proof = RuntimeProof(
-        runtime=f"llama.cpp (xllamacpp {runtime.version})", plan=quantized.plan.hash, plan_name=quantized.plan.name,
-        file_bytes=size, tensor_bytes=content.nbytes, plan_loss=plan_loss, runtime_loss=runtime_loss,
-        difference=difference, agreement=agreement, unit=COSINE_DISTANCE if pooled else NATS,
-        positions=len(samples) * max(len(positions), 1), prompt_speed=runtime.prompt_tokens_per_second,
-        generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
-        tokens=_tokens(runtime.tokens, ids, text), data=data,
-        rounding=(cosine_distance if pooled else divergence)(ours[1], rounded),
+        runtime=version, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=file_bytes,
+        tensor_bytes=tensor_bytes, plan_loss=plan_loss, runtime_loss=runtime_loss, difference=difference,
+        agreement=agreement, unit=COSINE_DISTANCE if pooled else NATS,
+        positions=len(samples) * max(len(positions), 1), prompt_speed=run.prompt_tokens_per_second,
+        generation_speed=run.generated_tokens_per_second, peak_bytes=run.peak_bytes, tokens=tokens, data=data,
+        rounding=(cosine_distance if pooled else divergence)(ours, rounded),
     )  # fmt: skip
-    return require_as_evaluated(proof, "llama.cpp")
+    return require_as_evaluated(proof, program)
 
 
 def _pooling(content: Content) -> str:
@@ -99,13 +111,9 @@ def _with_stand_in(content: Content) -> Content:
     letters = sorted(ByteLevel.alphabet())
     tokens = [letters[place] if place < len(letters) else f"token{place}" for place in range(size)]
     keys: dict[str, object] = {
-        "model": "gpt2",
-        "pre": "gpt-2",
-        "tokens": tokens,
-        "token_type": [1] * size,
-        "merges": ["a b"],
-    }
-    keys |= {"bos_token_id": 0, "eos_token_id": 0, "add_bos_token": False}
+        "model": "gpt2", "pre": "gpt-2", "tokens": tokens, "token_type": [1] * size, "merges": ["a b"],
+        "bos_token_id": 0, "eos_token_id": 0, "add_bos_token": False,
+    }  # fmt: skip
     stand_in = {f"tokenizer.ggml.{key}": value_of(value) for key, value in keys.items()}
     return dataclasses.replace(content, metadata={**content.metadata, **stand_in})
 
@@ -137,7 +145,8 @@ def _embedding_losses(runtime: Run, reference: np.ndarray, ours: np.ndarray) -> 
     return apart(reference, ours), apart(reference, theirs), apart(ours, theirs), float("nan")
 
 
-def _tokens(theirs: Sequence[int], ours: Sequence[int], text: str) -> str:
+def same_tokens(theirs: Sequence[int], ours: Sequence[int], text: str) -> str:
+    """Say whether a runtime splits ``text`` into our tokens; empty: there is no tokenizer."""
     if not text:
         return "no tokenizer"
     if list(theirs) == list(ours):

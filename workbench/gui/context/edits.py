@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan
 from workbench.session.calibrated_ranges import range_by
 from workbench.session.session import Session
@@ -13,9 +14,6 @@ from workbench.session.workspace import Workspace
 
 MANUAL = "manual"
 """The method of a range that the user has set."""
-
-if TYPE_CHECKING:
-    from workbench.numerics.ranges import Range
 
 
 def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> int | None:

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 from jinja2 import Environment
 from markupsafe import Markup
+from PySide6.QtCore import QSizeF, QUrl
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
@@ -108,7 +109,6 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
 
     Laid out as Qt prints: margins of 2 cm.
     """
-    from PySide6.QtCore import QSizeF
     from PySide6.QtGui import QGuiApplication, QTextCursor, QTextFormat
 
     before = QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore
@@ -164,7 +164,6 @@ def laid_out(state: State, progress: Progress = silent) -> tuple[QTextDocument, 
 
     A pixel of a style sheet is one of the printer's for Qt, a tenth of the screen's: sizes of text become points.
     """
-    from PySide6.QtCore import QUrl
     from PySide6.QtGui import QImage, QTextDocument, QTextOption
 
     from workbench.gui.report.pictures import as_pixels

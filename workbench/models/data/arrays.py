@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from workbench.errors import DataError, WorkbenchError
+from workbench.errors import DataError, NotAModelError, UnsafeModelError, WorkbenchError
 from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.pictures.images import preparation
@@ -238,7 +238,6 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
-    from workbench.errors import NotAModelError, UnsafeModelError
     from workbench.models.sources.state_dict_file import load_weights_only, require_plain
 
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,6 @@ from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.installed import require_new
 from workbench.models.gguf.architectures import Architecture, first_position
 from workbench.models.gguf.rotary import TENSORS as ROTARY
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids"})
 """Tensors of an encoder that its embeddings do not depend on; no GGUF file holds them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -133,8 +134,6 @@ def _merge_scores(tokens: Sequence[str], model: Mapping[str, Any]) -> list[float
 
 
 def _unigram(document: Mapping[str, Any], size: int) -> dict[str, Any]:
-    import base64
-
     scores = [0.0] * size
     for place, (_, score) in enumerate(document["model"]["vocab"]):
         scores[place] = float(score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import re
@@ -114,8 +115,6 @@ def nbytes_of(kind: int, shape: tuple[int, ...]) -> int:
 
 def require_packages() -> None:
     """Raise BackendUnavailableError, with the line that installs them, where ONNX files cannot be opened here."""
-    import importlib.util
-
     for package in ("onnx", "onnxruntime"):
         if importlib.util.find_spec(package) is None:
             raise BackendUnavailableError(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from workbench.errors import NotAModelError
@@ -314,7 +315,6 @@ class _Reader:
         return weight
 
     def _add_channels(self, product: str, bias: str, out: str, sizes: int) -> None:
-        import numpy as np
         from onnx import helper
 
         shape = np.array([-1, *[1] * sizes], np.int64)

@@ -22,6 +22,7 @@ from workbench.models.execution.first_run import FIRST_RUN, memory_for, seconds_
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
 from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Batch, Model, Overrides
+from workbench.models.onnx.container import read_onnx
 from workbench.models.onnx.inputs import SAMPLES, SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.onnx.outputs import axis_of_samples, last_function
 from workbench.models.sources.exported_program import in_pieces
@@ -60,7 +61,6 @@ class OnnxSource:
 
     def open(self, request: Opening) -> Model:
         """Read the graph, make its products layers, try it on random samples."""
-        from workbench.models.onnx.container import read_onnx
         from workbench.models.onnx.integers import in_floating_point
         from workbench.models.onnx.network import OnnxNetwork
 

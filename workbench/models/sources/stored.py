@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, let_go, limit, read_ahead, uncollected
+from workbench.memory import available_memory, let_go, limit, read_ahead, size_text, uncollected
 from workbench.models.contents import Contents, are_large, identity, keep, known
 from workbench.models.dtypes import FLOATING, dtype_name
 from workbench.models.layer import StoredTensor
@@ -249,11 +249,7 @@ def require_memory(needed: int, what: str) -> None:
     available = available_memory()
     if needed > available:
         raise ModelTooLargeError(
-            f"{what} needs about {_gigabytes(needed)} of memory to run, {_gigabytes(available)} available; close other "
+            f"{what} needs about {size_text(needed)} of memory to run, {size_text(available)} available; close other "
             "programs, run it in its own dtype (--dtype stored) if that is less than float32, use a machine with "
             "more memory, or open a .safetensors file of it for its weights"
         )
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e9:.4f} GB"

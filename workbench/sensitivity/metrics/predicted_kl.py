@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.measurement.units import NATS
 from workbench.progress import part_of
 from workbench.readable import few
@@ -92,8 +94,6 @@ def _fill_choosing(scoring: Scoring, cells: OpenCells) -> None:
 
 def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
     """Measure the layers at which every gradient was 0: dead ones, or ones that act through a choice (argmax)."""
-    import numpy as np
-
     table = scoring.table
     left = {name: [scheme for scheme in schemes if np.isnan(table.of(name, scheme))] for name, schemes in cells.items()}
     flat = {name: schemes for name, schemes in left.items() if schemes}
@@ -102,8 +102,6 @@ def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
 
 def _measure(scoring: Scoring, cells: OpenCells) -> None:
     """Fill cells with what they cost when measured, and keep whose they are."""
-    import numpy as np
-
     from workbench.sensitivity.measured import measured_rows
 
     data = scoring.require_data("a measured loss")
@@ -128,8 +126,6 @@ def _check(scoring: Scoring, cells: OpenCells) -> None:
 
     Here, where all of the table is: a worker's piece may hold such layers alone.
     """
-    import numpy as np
-
     from workbench.sensitivity.checks.measured_parts import measure_parts
     from workbench.sensitivity.checks.spot_check import disagreement
 

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+import psutil
 
 from workbench.atomic import replacing
 from workbench.errors import DamagedSessionError, SessionError
@@ -190,8 +191,6 @@ def _spare(packed: memoryview, path: Path, kind: type[C]) -> C | None:
 
 def _room(path: Path) -> int:
     """Return how many bytes of arrays a file may have: what is free, which is never less than the file's own size."""
-    import psutil
-
     return max(int(psutil.virtual_memory().available * 0.8), path.stat().st_size)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from workbench.errors import MissingResultError
 from workbench.planning.plan import KEEP, resolve
 from workbench.progress import part_of
-from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
+from workbench.sensitivity import error_budget as budget
+from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains, predicted_budget
 from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -33,8 +34,6 @@ def _run(context: Context, options: ErrorBudgetOptions) -> BudgetPair:
     the plan.  There is no prediction where the session's ``weight_error`` table lacks a cell of the plan; a note says
     so, and names each batch that was left out because the model gives NaN or infinity on it.
     """
-    from workbench.sensitivity import error_budget as budget
-
     session, model, size, notes = context.session, context.model(), options.batch_size, context.notes
     assert session.calibration is not None, "required"
     samples = min(options.samples, session.calibration.samples)
@@ -57,8 +56,6 @@ def _run(context: Context, options: ErrorBudgetOptions) -> BudgetPair:
 
 def _predicted(session: Session, gains: NoiseGains) -> tuple[ErrorBudget | None, str]:
     """Return the plan's predicted budget, or None and what it lacks."""
-    from workbench.sensitivity.error_budget import predicted_budget
-
     errors = session.sensitivities.get("weight_error")
     if errors is None:
         return None, "compute the sensitivity by weight error first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from workbench.numerics.formats import parse_scheme
 from workbench.numerics.range_error import decibels
 from workbench.planning.plan import resolve
 from workbench.progress import part_of
@@ -50,8 +51,6 @@ def reconstructions(session: Session) -> tuple[Reconstruction, ...]:
 
 
 def _run(context: Context, options: ReconstructionOptions) -> StepResult:
-    from workbench.numerics.formats import parse_scheme
-
     session, model = context.session, context.model()
     quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.9))
     rewritten, assignments = quantized.rewritten(model), resolve(session.plan, quantized.summary.layers)

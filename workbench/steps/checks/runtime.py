@@ -8,11 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.deployment.checkpoints.folder import ORIGINS
 from workbench.deployment.networks import unknown_network
 from workbench.deployment.proof.record import RuntimeProof
 from workbench.deployment.targets import known_target, target
 from workbench.errors import DataError
+from workbench.models.data.inputs import fast_tokenizer
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
 from workbench.plain_file import read_json
@@ -25,7 +28,7 @@ from workbench.session.results import StepResult
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.options import EVALUATION_DATA, SAMPLES, SEED, Choice, OptionInfo, option
-from workbench.steps.quantize import quantize
+from workbench.steps.quantize import moments_of, quantize
 from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, RUNS, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
@@ -151,7 +154,6 @@ def _has_baseline(session: Session, options: RuntimeOptions) -> bool:
 
 def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
     from workbench.steps.preflight.costs import proof
-    from workbench.steps.quantize import moments_of
 
     model, session = context.model(), context.session
     data = session_data.for_evaluation(
@@ -177,8 +179,6 @@ def _runner(runtime: str) -> Callable[..., RuntimeProof]:
 
 
 def _places(length: int, positions: int) -> list[int]:
-    import numpy as np
-
     return [int(place) for place in np.unique(np.linspace(length // 8, length - 2, positions).astype(int))]
 
 
@@ -244,7 +244,6 @@ def _tokens(batch: Batch, name: str) -> torch.Tensor:
 
 def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
     """Return the first sample as text, and the tokens that the model's tokenizer splits it into again."""
-    from workbench.models.data.inputs import fast_tokenizer
     from workbench.models.data.text import encode
     from workbench.models.data.tokenizing import texts_of
 

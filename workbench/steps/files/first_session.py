@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench.errors import WorkbenchError
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
-from workbench.models.summary import ModelSummary
+from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan
 from workbench.progress import Progress, silent
@@ -99,7 +99,6 @@ def first_look(path: str) -> Session | None:
     from workbench.models.sources.source import display_name
     from workbench.models.sources.stored import in_blocks, tensors_in_files
     from workbench.models.sources.weights_only import weights_only_model
-    from workbench.models.summary import ModelSource
 
     try:
         place, bundled = resolve(path)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from workbench.memory import limited_to, parse_size
 from workbench.models.model import Model
+from workbench.models.placement import Placement
+from workbench.models.sources import open_model
 from workbench.session.session import Session
 from workbench.steps.files.first_session import first_look, start
 from workbench.steps.options import OptionInfo, option
@@ -65,9 +67,6 @@ def open(
     Raises NotAModelError, UnsafeModelError, TrustRequiredError, ModelTooLargeError, BackendUnavailableError for a
     device that is not there.
     """
-    from workbench.models.placement import Placement
-    from workbench.models.sources import open_model
-
     place = Placement(device, dtype)
     with limited_to(parse_size(memory) if isinstance(memory, str) else memory):
         return open_model(path, factory=factory, weights=weights, trust=trust, placement=place)
