@@ -40,8 +40,18 @@ def test_those_that_are_here_are_new_enough() -> None:
 
 
 @pytest.mark.parametrize("runtime", PACKAGES)
+def test_each_package_of_a_runtime_is_named_where_it_is_missing(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mlx-lm alone, without the package mlx, was told by the words of Python."""
+    packages, extra, title = PACKAGES[runtime]
+    for package in packages:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, package=package: None if name == package else 1)
+        expected = f"the proof in {title} needs its package {package}; install it: pip install "
+        assert missing_package(runtime) == f"{expected}'quantization-workbench[{extra}]'"
+
+
+@pytest.mark.parametrize("runtime", PACKAGES)
 def test_a_runtime_that_is_too_old_is_no_proof(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    package, extra, _ = PACKAGES[runtime]
+    (package, *_), extra, _ = PACKAGES[runtime]
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0.1")
     assert missing_package(runtime).startswith(f"the package {package.replace('_', '-')} is of version 0.0.1")

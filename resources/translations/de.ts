@@ -12278,8 +12278,24 @@ Auf {}.</translation>
         <translation>{} von llama.cpp rechnet kein Netz mit {}</translation>
     </message>
     <message>
-        <source>{} has a head for another answer than embeddings, and llama.cpp's {} has none; it cannot be written as GGUF</source>
-        <translation>{} hat einen Kopf für eine andere Antwort als Einbettungen, und {} in llama.cpp hat keinen; es lässt sich nicht als GGUF schreiben</translation>
+        <source>{} has a head for another answer than embeddings, and llama.cpp's {} has none</source>
+        <translation>{} hat einen Kopf für eine andere Antwort als Einbettungen, und {} in llama.cpp hat keinen</translation>
+    </message>
+    <message>
+        <source>{} has a head for another answer than the next token, and llama.cpp's {} has none</source>
+        <translation>{} hat einen Kopf für eine andere Antwort als das nächste Token, und {} in llama.cpp hat keinen</translation>
+    </message>
+    <message>
+        <source>{} has a head for another answer than the next token, and mlx-lm's {} has none</source>
+        <translation>{} hat einen Kopf für eine andere Antwort als das nächste Token, und {} in mlx-lm hat keinen</translation>
+    </message>
+    <message>
+        <source>the header of {} does not read back as it was written</source>
+        <translation>der Kopf von {} liest sich nicht zurück, wie er geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>{} of the file reads back otherwise than it was written</source>
+        <translation>{} in der Datei liest sich anders zurück, als es geschrieben wurde</translation>
     </message>
     <message>
         <source>it cannot be written as GGUF</source>

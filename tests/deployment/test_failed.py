@@ -63,6 +63,39 @@ def test_files(kind: str, module: Any, tmp_path: Path, monkeypatch: pytest.Monke
     assert len(failed) == len(good) and failed[:-1] == good[:-1] and failed[-1] == good[-1] ^ 1
 
 
+def _at_header(find: bytes, put: bytes) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return what makes a writer of files in whose header the disk changes some bytes."""
+
+    def changing(write: Callable[..., None]) -> Callable[..., None]:
+        def write_otherwise(path: Path, *rest: Any) -> None:
+            write(path, *rest)
+            path.write_bytes(path.read_bytes().replace(find, put, 1))
+
+        return write_otherwise
+
+    return changing
+
+
+@pytest.mark.parametrize(("find", "put"), [(b'"__metadata__', b'"__metadatb__'), (b'"format":"pt"', b'"format":"pq"')])
+@pytest.mark.parametrize(("kind", "module"), [
+    ("safetensors", packed_safetensors), ("state-dict", state_dict), ("huggingface", huggingface), ("mlx", write),
+])  # fmt: skip
+def test_headers(
+    kind: str, module: Any, find: bytes, put: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no reader uses passed the proof; what readers refuse was told by the file's temporary name."""
+    model = open_model(folder_of("llama", tmp_path / "source", num_hidden_layers=1))
+    made, out = quantize(model, Plan().assign([Q], weights="int4-g32", algorithm="rtn")), tmp_path / "made" / "m"
+    out.parent.mkdir()
+    if kind == "safetensors":
+        find, put = find.replace(b'"format":"pt"', b'"version":"'), put.replace(b'"format":"pq"', b'"versioo":"')
+    monkeypatch.setattr(module, "write_safetensors", _at_header(find, put)(module.write_safetensors))
+    with pytest.raises(ExportError, match="the header of .* does not read back as it was written") as failed:
+        exporter(kind).export(made, model, out, silent)
+    assert os.listdir(out.parent) == ["m.failed"] and ".part" not in str(failed.value)
+    assert str(failed.value).count(f"{out}.failed") == 2, "the file has that name now"
+
+
 def test_a_hugging_face_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = transformers.GPT2Config(vocab_size=64, n_positions=16, n_embd=16, n_layer=1, n_head=2)
     torch.manual_seed(0)
@@ -145,6 +178,19 @@ def test_a_bit_of_any_tensor_or_operator_of_an_onnx_file(tmp_path: Path) -> None
         onnx.save(other, tmp_path / "other.onnx")
         with pytest.raises(ExportError, match=rf"{tensor.name.partition('.codes')[0].partition('.scales')[0]}.* reads"):
             file.prove(tmp_path / "other.onnx", content, silent, graph=True)
+    parts = (
+        lambda other: (other, "producer_name"), lambda other: (other.opset_import[0], "domain"),
+        lambda other: (other.graph, "name"), lambda other: (other.graph.input[0], "doc_string"),
+        lambda other: (other.graph.output[0], "doc_string"), lambda other: (other.graph.value_info[0], "name"),
+        lambda other: (other.graph.value_info[-1], "name"),
+    )  # fmt: skip
+    for part in parts:
+        other = onnx.ModelProto.FromString(whole.SerializeToString())
+        file._compare_header(other, content.graph)
+        message, field = part(other)
+        setattr(message, field, "x")
+        with pytest.raises(ExportError, match="of the file reads back otherwise than it was written"):
+            file._compare_header(other, content.graph)
     whole.graph.node[-1].name = "other"
     onnx.save(whole, tmp_path / "other.onnx")
     with pytest.raises(ExportError, match="the operator .* reads back otherwise than it was written"):

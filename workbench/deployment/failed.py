@@ -29,7 +29,8 @@ def keeping_failed(written: Path, out: Path) -> Iterator[None]:
         elif written.is_dir():
             place.unlink(missing_ok=True)
         os.replace(written, place)
-        raise ExportError(f"{error}. The {kind} is kept as {place}") from error
+        reason = str(error).replace(str(written), str(place))  # the temporary name is gone
+        raise ExportError(f"{reason}. The {kind} is kept as {place}") from error
 
 
 def _is_export(folder: Path, name: str) -> bool:

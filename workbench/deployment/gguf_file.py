@@ -17,6 +17,7 @@ import numpy as np
 from workbench.deployment.checkpoints.folder import has_settings, require_settings
 from workbench.deployment.gguf_source import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
+from workbench.deployment.networks import other_head
 from workbench.deployment.proof.llama_cpp_blocks import decoded
 from workbench.errors import ExportError, ModelError
 from workbench.memory import let_go, passing, put_away_again
@@ -127,11 +128,8 @@ def fitting(
     """
     folder, config = text_configuration(summary)
     architecture = architecture_of(str(config.get("model_type")), ExportError)
-    if summary.output.is_logits and "attention.causal" in architecture.constants:
-        raise ExportError(
-            f"{summary.name} has a head for another answer than embeddings, and llama.cpp's {architecture.name} has "
-            "none; it cannot be written as GGUF"
-        )
+    if reason := other_head("gguf", str(config["model_type"]), summary):
+        raise ExportError(reason)
     settings = metadata_of(architecture, config, ExportError)
     blocks = int(settings[f"{architecture.name}.block_count"])
     require_fit(refusals(summary, schemes, architecture, blocks))

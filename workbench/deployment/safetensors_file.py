@@ -34,10 +34,10 @@ def write_safetensors(path: Path, entries: Iterable[Entry], metadata: Mapping[st
 
     Raises ExportError for two tensors of one name or a header that readers refuse, OSError if the disk does.
     """
-    ordered = sorted(entries, key=lambda entry: (-DTYPES[entry.dtype].bits, entry.name))
+    ordered = _ordered(entries)
     header, end = _header(ordered, metadata)
     with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header)
+        file.write(header)
         done = 0
         for entry in ordered:
             progress(done / max(end, 1), f"writing {entry.name}")
@@ -51,6 +51,14 @@ def write_safetensors(path: Path, entries: Iterable[Entry], metadata: Mapping[st
             put_away_again()
 
 
+def prove_header(path: Path, entries: Iterable[Entry], metadata: Mapping[str, str]) -> None:
+    """Raise ExportError unless a file begins as :func:`write_safetensors` wrote it; no reader looks at all of it."""
+    header, _ = _header(_ordered(entries), metadata)
+    with path.open("rb") as file:
+        if file.read(len(header)) != header:
+            raise ExportError(f"the header of {path} does not read back as it was written; try another place")
+
+
 def name_taken(name: str) -> ExportError:
     """Return the error for a name that two tensors of a file would have."""
     return ExportError(f"two tensors would be called {name}; rename one of them in the model")
@@ -60,7 +68,12 @@ def _pieces(data: np.ndarray) -> Iterator[np.ndarray]:
     return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
 
 
+def _ordered(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: (-DTYPES[entry.dtype].bits, entry.name))
+
+
 def _header(entries: list[Entry], metadata: Mapping[str, str]) -> tuple[bytes, int]:
+    """Return what stands before the tensors, and their bytes."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for entry in entries:
@@ -75,7 +88,7 @@ def _header(entries: list[Entry], metadata: Mapping[str, str]) -> tuple[bytes, i
         raise ExportError(
             f"the header would take {len(text)} bytes, readers accept {_LARGEST_HEADER}; make rules shorter"
         )
-    return text, end
+    return struct.pack("<Q", len(text)) + text, end
 
 
 def read_safetensors(path: Path) -> TensorStore:

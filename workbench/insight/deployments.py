@@ -149,11 +149,9 @@ def unfit(form: Form, model: ModelSummary) -> str:
         return f"{model.name} has no network to write: {model.cannot_run}"
     if form.kind not in ("onnx", "safetensors", model.source.kind) and not has_folder(model.source):
         return f"{form.loads} reads the config.json and the tokenizer of a Hugging Face folder; {model.name} has none"
-    if reason := unknown_network(form.target, model):
-        return reason
-    if not form.generates or model.output in (OutputKind.TOKEN_LOGITS, OutputKind.NONE):  # of weights alone, none knows
-        return ""
-    return f"{form.loads} only generates text; {model.name} does not: its outputs are {NOUNS[model.output]}"
+    if form.generates and model.output not in (OutputKind.TOKEN_LOGITS, OutputKind.NONE):  # of weights, none knows
+        return f"{form.loads} only generates text; {model.name} does not: its outputs are {NOUNS[model.output]}"
+    return unknown_network(form.target, model)
 
 
 def place(state: State, form: Form) -> Path:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment import gguf_tensors
 from workbench.deployment.exporters import exporter
+from workbench.deployment.networks import unknown_network
 from workbench.errors import ExportError
 from workbench.models.data.converted import converted_tokenizer
 from workbench.models.execution.network import NetworkModel
@@ -199,8 +200,22 @@ def test_an_encoder_with_another_head_than_embeddings_is_refused_for_that(networ
     getattr(transformers, network)(transformers.BertConfig(**config)).save_pretrained(folder)
     with pytest.raises(
         ExportError, match="model has a head for another answer than embeddings, and llama.cpp's bert has none"
-    ):
-        export(open_model(folder), Plan(), tmp_path / "model.gguf")
+    ) as refused:
+        export(model := open_model(folder), Plan(), tmp_path / "model.gguf")
+    assert unknown_network("gguf", model.summary) == str(refused.value), "it is said while the plan is made"
+
+
+@pytest.mark.parametrize("target", ["gguf", "mlx"])
+def test_a_decoder_with_another_head_than_for_the_next_token_is_refused_for_that(target: str, tmp_path: Path) -> None:
+    """llama.cpp was said to have no place for the layer score, and mlx-lm was given what it does not load."""
+    folder = folder_of("llama", tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    transformers.LlamaForSequenceClassification(transformers.LlamaConfig(**config)).save_pretrained(folder)
+    model = open_model(folder)
+    with pytest.raises(ExportError, match="model has a head for another answer than the next token, and") as refused:
+        exporter(target).export(quantize(model, Plan()), model, tmp_path / "out", silent)
+    assert unknown_network(target, model.summary) == str(refused.value)
+    assert not unknown_network("vllm", model.summary) and os.listdir(tmp_path) == ["model"]
 
 
 def test_every_architecture_is_listed_once() -> None:

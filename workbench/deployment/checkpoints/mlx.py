@@ -18,6 +18,7 @@ from workbench.deployment.checkpoints.mlx_networks import module_of_experts, pat
 from workbench.deployment.checkpoints.origin import Origin
 from workbench.deployment.checkpoints.switched import with_experts_together
 from workbench.deployment.checkpoints.write import Job, Method, unpacked_words
+from workbench.deployment.networks import other_head
 from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import ExportError
@@ -53,7 +54,10 @@ class MlxMethod(Method):
     def require_network(self, summary: ModelSummary) -> None:
         from workbench.deployment.gguf_file import configuration
 
-        require_network(configuration(summary)[1])
+        config = configuration(summary)[1]
+        require_network(config)
+        if "text_config" not in config and (reason := other_head("mlx", str(config["model_type"]), summary)):
+            raise ExportError(reason)
 
     def arranged(self, origin: Origin, summary: ModelSummary) -> Origin:
         """See the contract: with the experts of a projection in one tensor, as mlx-lm loads them."""

@@ -24,7 +24,7 @@ from workbench.deployment.checkpoints.folder import (
 from workbench.deployment.checkpoints.origin import Origin, origin_of
 from workbench.deployment.checkpoints.switched import is_new, stacked_entry
 from workbench.deployment.failed import keeping_failed
-from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
+from workbench.deployment.safetensors_file import prove_bytes, prove_header, write_safetensors
 from workbench.deployment.tensors import DTYPES, Entry, check, other_entries, require_equal, require_that_all_fit
 from workbench.errors import ExportError, first_line
 from workbench.memory import in_pieces, put_away_again
@@ -187,6 +187,8 @@ def write_checkpoint(
         method.adapt(temporary, job)
         files = mark(quantized, temporary, method.kind)
         with keeping_failed(temporary, out):
+            for file, entries in shards.items():
+                prove_header(temporary / file, entries, _metadata(method, job, shards))
             _prove(method, job, shards, temporary, part_of(progress, 0.6, 1.0))
     progress(1.0, f"wrote {out.name}")
     return tuple(out / name for name in files)
@@ -353,17 +355,23 @@ def _write_shards(
     method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress
 ) -> None:
     total = sum(entry.nbytes for entries in shards.values() for entry in entries)
-    done, metadata = 0, method.metadata(job, [entry.name for entries in shards.values() for entry in entries])
+    done, metadata = 0, _metadata(method, job, shards)
     for file, entries in shards.items():
         size = sum(entry.nbytes for entry in entries)
         part = part_of(progress, done / max(total, 1), (done + size) / max(total, 1))
-        write_safetensors(folder / file, entries, {"format": "pt", **metadata}, part)
+        write_safetensors(folder / file, entries, metadata, part)
         done += size
     if len(shards) > 1:
         weight_map = {entry.name: file for file, entries in shards.items() for entry in entries}
         index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))}
         text = json.dumps(index, indent=2, ensure_ascii=False) + "\n"
         (folder / "model.safetensors.index.json").write_text(text, encoding="utf-8")
+
+
+def _metadata(method: Method, job: Job, shards: Mapping[str, list[Entry]]) -> dict[str, str]:
+    """Return what the header of every file says."""
+    names = [entry.name for entries in shards.values() for entry in entries]
+    return {"format": "pt", **method.metadata(job, names)}
 
 
 def _prove(method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import check_place, copy_settings, mark, read_settings, source_folder
 from workbench.deployment.failed import keeping_failed
-from workbench.deployment.safetensors_file import write_safetensors
+from workbench.deployment.safetensors_file import prove_header, write_safetensors
 from workbench.deployment.tensors import (
     Entry,
     check,
@@ -64,6 +64,7 @@ class HuggingFaceFolder:
             files = mark(quantized, temporary, "huggingface")
             progress(1.0, "loading it with transformers")
             with keeping_failed(temporary, out):
+                prove_header(temporary / "model.safetensors", named, {"format": "pt"})
                 _prove(temporary, entries, opened)
         return tuple(out / name for name in files)
 

@@ -13,7 +13,13 @@ import numpy as np
 from workbench.atomic import replacing
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.packed_layout import decode, layout
-from workbench.deployment.safetensors_file import name_taken, prove_bytes, read_safetensors, write_safetensors
+from workbench.deployment.safetensors_file import (
+    name_taken,
+    prove_bytes,
+    prove_header,
+    read_safetensors,
+    write_safetensors,
+)
 from workbench.deployment.tensors import (
     Entry,
     array_entries,
@@ -70,8 +76,10 @@ class PackedSafetensors:
         opened = check(quantized, model)
         metadata = _metadata(quantized, opened)
         with replacing(out, ExportError, "the packed model") as temporary:
-            write_safetensors(temporary, _entries(quantized, opened), metadata, part_of(progress, 0.0, 0.5))
+            entries = list(_entries(quantized, opened))
+            write_safetensors(temporary, entries, metadata, part_of(progress, 0.0, 0.5))
             with keeping_failed(temporary, out):
+                prove_header(temporary, entries, metadata)
                 _prove(temporary, quantized, opened, progress)
         progress(1.0, f"wrote {out.name}")
         return (out,)

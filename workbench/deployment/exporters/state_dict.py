@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
 from workbench.deployment.failed import keeping_failed
-from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
+from workbench.deployment.safetensors_file import prove_bytes, prove_header, read_safetensors, write_safetensors
 from workbench.deployment.tensors import Entry, check, decoded_entries, other_entries, refuse_quantized_activations
 from workbench.errors import ExportError
 from workbench.progress import Progress
@@ -52,6 +52,7 @@ class StateDict:
         with replacing(out, ExportError, "the state dict") as temporary:
             write_safetensors(temporary, entries, metadata, progress)
             with keeping_failed(temporary, out):
+                prove_header(temporary, entries, metadata)
                 prove_bytes(read_safetensors(temporary), entries)
         progress(1.0, f"wrote {out.name}")
         return (out,)

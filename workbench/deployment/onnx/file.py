@@ -24,6 +24,7 @@ from workbench.models.layer import Layer, StoredTensor
 from workbench.models.sources.onnx_file import OnnxModel
 from workbench.planning.plan import KEEP, resolve
 from workbench.progress import Progress
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -142,6 +143,7 @@ def _compare_graph(decoder: Decoder, content: Content) -> None:
     from onnx_ir.serde import serialize_node
 
     written, nodes = content.graph.graph, decoder.model.graph.node
+    _compare_header(decoder.model, content.graph)
     for node, read in zip_longest(written, nodes):
         if node is None or read is None or serialize_node(node).SerializeToString() != read.SerializeToString():
             named = getattr(node, "name", None) or getattr(read, "name", "")
@@ -153,6 +155,31 @@ def _compare_graph(decoder: Decoder, content: Content) -> None:
             shape = tuple(constant.shape.numpy()) if constant.dtype.bitwidth >= 8 else expected.shape
             stored = StoredTensor(name=name, dtype=constant.dtype.numpy().name, shape=shape)
             require_same_bytes(stored, decoder.raw_bytes(name), expected, "please report")
+
+
+def _compare_header(file: Any, written: Any) -> None:
+    """Raise ExportError naming what the file says otherwise than it was written, beside operators and constants."""
+    from onnx_ir.serde import serialize_model, serialize_value
+
+    constants = dict(written.graph.initializers)
+    written.graph.initializers.clear()
+    try:
+        expected = serialize_model(written)
+    finally:
+        written.graph.initializers.update(constants)
+    values = {each.name: each for each in (*expected.graph.value_info, *map(serialize_value, constants.values()))}
+    other = [each.name for each in file.graph.value_info if values.get(each.name) != each]
+    apart = ("graph", "node", "initializer", "value_info")
+    first, second = (
+        {
+            field.name: value
+            for field, value in (*each.ListFields(), *each.graph.ListFields())
+            if field.name not in apart
+        }
+        for each in (expected, file)
+    )
+    if other := [*other, *(what for what in first | second if first.get(what) != second.get(what))]:
+        raise ExportError(f"{few(other, 4)} of the file reads back otherwise than it was written; please report")
 
 
 def _check(path: Path, model: Model) -> None:

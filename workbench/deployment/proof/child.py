@@ -37,21 +37,21 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 """What the process begins with: it ends with ours (prctl's 1 is PR_SET_PDEATHSIG), also where a signal ends that."""
 
 PACKAGES = {
-    "llama.cpp": ("xllamacpp", "llama-cpp", "llama.cpp"),
-    "transformers": ("compressed_tensors", "compressed-tensors", "transformers"),
-    "torchao": ("torchao", "torchao", "torchao"),
-    "mlx": ("mlx_lm", "mlx", "mlx-lm"),
-    "onnxruntime": ("onnxruntime", "onnx", "ONNX Runtime"),
-    "openvino": ("openvino", "openvino", "OpenVINO"),
+    "llama.cpp": (("xllamacpp",), "llama-cpp", "llama.cpp"),
+    "transformers": (("compressed_tensors",), "compressed-tensors", "transformers"),
+    "torchao": (("torchao",), "torchao", "torchao"),
+    "mlx": (("mlx_lm", "mlx"), "mlx", "mlx-lm"),
+    "onnxruntime": (("onnxruntime",), "onnx", "ONNX Runtime"),
+    "openvino": (("openvino",), "openvino", "OpenVINO"),
 }
-"""Package, extra and title of every runtime that exported files are run in."""
+"""Packages, the first of them with a least version, extra and title of every runtime that exported files are run in."""
 
 
 def missing_package(runtime: str) -> str:
     """Return which package of a runtime is missing or too old, with the line that installs it; empty where none is."""
-    package, extra, title = PACKAGES[runtime]
-    missing = importlib.util.find_spec(package) is None
-    fault = f"the proof in {title} needs its package {package}" if missing else too_old(package.replace("_", "-"))
+    packages, extra, title = PACKAGES[runtime]
+    missing = next((package for package in packages if importlib.util.find_spec(package) is None), "")
+    fault = f"the proof in {title} needs its package {missing}" if missing else too_old(packages[0].replace("_", "-"))
     upgrade = "" if missing else "--upgrade "
     return f"{fault}; install it: pip install {upgrade}'quantization-workbench[{extra}]'" if fault else ""
 
