@@ -12877,5 +12877,9 @@ Auf {}.</translation>
         <source>{}: loss {} {} (evaluated: {}), {} a second, {} of memory, file {}</source>
         <translation>{}: Verlust {} {} (ausgewertet: {}), {} je Sekunde, {} Arbeitsspeicher, Datei {}</translation>
     </message>
+    <message>
+        <source>&amp;Copy the Card</source>
+        <translation>Karte &amp;kopieren</translation>
+    </message>
 </context>
 </TS>

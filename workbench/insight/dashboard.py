@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.insight import quantities
-from workbench.insight.fronts import apart, known_uniform_plans, uniform_plans
+from workbench.insight.fronts import (
+    UniformPlan,
+    apart,
+    known_uniform_plans,
+    shared_choices,
+    uniform_assignments,
+    uniform_plans,
+)
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
 from workbench.insight.roofline import PlanTime
@@ -15,17 +22,18 @@ from workbench.insight.sums import activations, shown_unit, whole_bits
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.units import short_unit
 from workbench.planning.latest import same_objects
-from workbench.planning.plan import Plan
-from workbench.planning.totals import Totals, layer_bits
+from workbench.planning.plan import Assignment, Plan, resolve
+from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import metric_title
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import identity
 from workbench.session.edits import last_saved
 from workbench.session.session import Session
 from workbench.session.workspace import State
 
-UNIFORM_LIMIT, INTERACTING_LIMIT = 2_000, 300
-"""Layers up to which uniform plans are priced at once: where losses add up, and where they interact."""
+UNIFORM_LIMIT = 300
+"""Layers up to which uniform plans are priced at once, within a frame."""
 
 SIZE_TIP = (
     "Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what "
@@ -85,37 +93,39 @@ class Dashboard:
     def __init__(self) -> None:
         self._basis: tuple[object, ...] = ()
         self._saved = _Amounts(name="")
+        self.waits = False
+        """Whether the best uniform plan is not known yet; :func:`best_uniform` finds it."""
 
     def figures(self, state: State) -> tuple[KeyFigure, ...]:
         """Return size, bits, predicted and measured loss and time of the state's plan; none without one."""
-        session, totals = state.session, state.totals
-        if session is None or totals is None:
+        session, sums, self.waits = state.session, state.totals, False
+        if session is None or sums is None:
             return ()
-        run = evaluation_of(session, session.plan, totals)
+        run = evaluation_of(session, session.plan, sums)
         time = smallest_batch_time(session, state.assignments)
         here = _Amounts(
-            name="", size=totals.nbytes, bits=totals.bits_per_weight, predicted=totals.predicted,
+            name="", size=sums.nbytes, bits=sums.bits_per_weight, predicted=sums.predicted,
             measured=_divergence(run), time=time.microseconds if time and not time.missing else None,
         )  # fmt: skip
-        others = self._others(session, state, here)
+        others = self._others(session, state)
 
         def differing(field: str, show: Callable[[float], str]) -> tuple[Difference, ...]:
             pairs = ((other, getattr(here, field), getattr(other, field)) for other in others)
             return tuple(_difference(other, a, b, show) for other, a, b in pairs if a is not None and b is not None)
 
         return (
-            KeyFigure(title="Size", value=quantities.data_size(totals.nbytes), tip=SIZE_TIP,
-                      detail=quantities.reduction(session.model.nbytes, totals.nbytes),
+            KeyFigure(title="Size", value=quantities.data_size(sums.nbytes), tip=SIZE_TIP,
+                      detail=quantities.reduction(session.model.nbytes, sums.nbytes),
                       differences=differing("size", quantities.data_size)),
-            KeyFigure(title="Bits per weight", value=quantities.fixed(totals.bits_per_weight, 3), tip=BITS_TIP,
-                      detail=f"{quantities.fixed(whole_bits(session, totals), 2)} whole model",
+            KeyFigure(title="Bits per weight", value=quantities.fixed(sums.bits_per_weight, 3), tip=BITS_TIP,
+                      detail=f"{quantities.fixed(whole_bits(session, sums), 2)} whole model",
                       differences=differing("bits", lambda bits: quantities.fixed(bits, 3))),
-            _predicted(session, state, totals, differing("predicted", quantities.number)),
+            _predicted(session, state, sums, differing("predicted", quantities.number)),
             _measured(run, differing("measured", quantities.number)),
             _timed(time, differing("time", quantities.microseconds)),
         )  # fmt: skip
 
-    def _others(self, session: Session, state: State, here: _Amounts) -> tuple[_Amounts, ...]:
+    def _others(self, session: Session, state: State) -> tuple[_Amounts, ...]:
         """Return the last saved plan and the best uniform one that is not larger, where there are such."""
         others = []
         name = last_saved(session.plans)
@@ -125,19 +135,58 @@ class Dashboard:
             if not same_objects(self._basis, basis):
                 self._basis, self._saved = basis, _saved(session, name, state.metric)
             others.append(self._saved)
-        table, count = session.table(state.metric), len(session.model.layers)
-        if table is not None and here.size is not None:
-            limit = UNIFORM_LIMIT if table.directions is None else INTERACTING_LIMIT
-            sums = known_uniform_plans(state) or ()  # of others once they are known
-            if count <= limit:
-                sums = uniform_plans(session, table, None, state.assignments, state.target)
-            fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]
-            best = min(fitting, key=lambda plan: plan[2], default=None)
-            if best is not None:
-                name, megabytes, loss = best
-                name = f"{name} everywhere{apart(session, state.assignments)}"
-                others.append(_Amounts(name=name, kind="uniform", size=megabytes * 1e6, predicted=loss))
-        return tuple(others)
+        best, self.waits = best_uniform(state, at_once=len(session.model.layers) <= UNIFORM_LIMIT)
+        return tuple(others if best is None else (*others, best))
+
+
+def best_uniform(state: State, *, at_once: bool = True) -> tuple[_Amounts | None, bool]:
+    """Return what the best uniform plan that is not larger than the state's comes to (None where there is none), and
+    whether it is still to be worked out, which takes many frames at thousands of layers: then not ``at_once``."""
+    session, plans = state.session, known_uniform_plans(state)
+    table = session.table(state.metric) if session else None
+    if session is None or table is None or state.totals is None:
+        return None, False
+    if plans is None and at_once:
+        plans = uniform_plans(session, table, None, state.assignments, state.target)
+    fitting = (plan for plan in plans or () if plan[1] * 1e6 <= state.totals.nbytes + 0.5)
+    best = min(fitting, key=lambda plan: plan[2], default=None)
+    if best is None:
+        return None, plans is None
+    runs = session.timings, session.evaluations, session.active_ranges, session.plans
+    basis, choices = (session.model, *runs), shared_choices(session, state.assignments)
+    known = _amounts.get(best)
+    if known is not None and same_objects(known[0], basis) and known[1] == choices:
+        return known[2], False
+    if not at_once:
+        return None, True
+    amounts = _uniform_amounts(session, state, table, best)
+    _amounts[best] = basis, choices, amounts
+    return amounts, False
+
+
+_amounts: dict[UniformPlan, tuple[tuple[object, ...], object, _Amounts]] = {}
+"""What uniform plans come to, with all that it depends on."""
+
+
+def _uniform_amounts(session: Session, state: State, table: Sensitivity, best: UniformPlan) -> _Amounts:
+    scheme, megabytes, loss = best
+    assigned = uniform_assignments(session, table, scheme, state.assignments)
+    sums, time = totals(session.model, assigned), smallest_batch_time(session, assigned)
+    return _Amounts(
+        name=f"{scheme} everywhere{apart(session, state.assignments)}", kind="uniform", size=megabytes * 1e6,
+        bits=sums.bits_per_weight, predicted=loss, measured=_measured_like(session, assigned, sums),
+        time=time.microseconds if time and not time.missing else None,
+    )  # fmt: skip
+
+
+def _measured_like(session: Session, assigned: Mapping[str, Assignment], sums: Totals) -> float | None:
+    """Return the measured loss of a plan of the session that stores and rounds every layer as ``assigned`` does."""
+    for plan in session.plans.values():
+        run = evaluation_of(session, plan, sums)
+        of = resolve(plan, session.model.layers) if run is not None else {}
+        if run and all((of[name].weights, of[name].inputs) == (a.weights, a.inputs) for name, a in assigned.items()):
+            return _divergence(run)
+    return None
 
 
 def evaluation_of(session: Session, plan: Plan, totals: Totals) -> Evaluation | None:

@@ -172,13 +172,28 @@ def _uniform_plans(
         return tuple(plan for plan in _uniform_sums(session, table, layers, rounded, cached) if plan[0] in runs)
     plans = []
     for scheme in runs:
-        plain = resolve(Plan.uniform(layers, scheme), session.model.layers)
-        uniform = {name: replace(of, inputs=rounded.get(name), cache=cached.get(name)) for name, of in plain.items()}
+        uniform = _assigned(session, layers, scheme, rounded, cached)
         sums = totals(session.model, uniform, table, *beside)
         cost = sums.nbytes / 1e6 if batch is None else plan_microseconds(session, uniform, batch)
         if sums.predicted is not None and cost is not None:
             plans.append((scheme, cost, sums.predicted))
     return tuple(plans)
+
+
+def uniform_assignments(
+    session: Session, table: Sensitivity, scheme: str, assignments: Mapping[str, Assignment]
+) -> dict[str, Assignment]:
+    """Return what one of :func:`uniform_plans` gives every layer."""
+    *activations, floating = shared_choices(session, assignments)
+    layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in floating]
+    return _assigned(session, layers, scheme, *map(dict[str, str], activations))
+
+
+def _assigned(
+    session: Session, layers: list[Layer], scheme: str, rounded: Mapping[str, str], cached: Mapping[str, str]
+) -> dict[str, Assignment]:
+    plain = resolve(Plan.uniform(layers, scheme), session.model.layers)
+    return {name: replace(of, inputs=rounded.get(name), cache=cached.get(name)) for name, of in plain.items()}
 
 
 def _uniform_sums(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QWidget
 
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.files import RAW, as_cell, raw_rows
@@ -71,3 +72,13 @@ def offer_copies(view: QAbstractItemView) -> None:
 
     view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
     view.customContextMenuRequested.connect(offer)
+
+
+def offer_copy(widget: QWidget, text: str, copy: Callable[[], object]) -> None:
+    """Let Ctrl+C and a menu's entry ``text`` copy what a widget shows."""
+    action = QAction(tr(text), widget)
+    action.setShortcut(QKeySequence.StandardKey.Copy)
+    action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+    action.triggered.connect(lambda _: copy())
+    widget.addAction(action)
+    widget.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QPushButton
 
 from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import button, column, fill, fitted, label, named, row, set_role
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import put
+from workbench.gui.tables.copying import offer_copy, put
 from workbench.insight import quantities
 from workbench.insight.deployments import Deployment, Form
 
@@ -21,9 +20,7 @@ REPAIR_TIP = "Give refused layers the nearest scheme that it runs"
 
 
 class Head(QPushButton):
-    """The lines of a card, and the button that chooses it; ``copied`` is what Ctrl+C copies."""
-
-    copied = ""
+    """The lines of a card, and the button that chooses it."""
 
     def sizeHint(self) -> QSize:
         layout = self.layout()
@@ -31,12 +28,6 @@ class Head(QPushButton):
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            put(self.copied)
-            return
-        super().keyPressEvent(event)
 
 
 class Card(QFrame):
@@ -56,6 +47,8 @@ class Card(QFrame):
         self.head.setProperty("role", "card")
         self.head.setCheckable(True)
         self.head.setLayout(lines)
+        self.copied = ""
+        offer_copy(self.head, "&Copy the Card", lambda: put(self.copied))
         self.repair = button("Repair", partial(repair, form), REPAIR_TIP, name=f"Repair for {form.title}")
         whole = row(self.head, self.repair, stretch=self.head)
         whole.setContentsMargins(0, 0, 6, 0)
@@ -71,7 +64,7 @@ class Card(QFrame):
         set_role(self.holds, "error" if each.refused and not each.unfit else "muted")
         self.repair.setVisible(bool(each.refused) and not each.unfit)
         words = (each.form.loads, each.holds if size else each.reasons)
-        self.head.copied = "\n".join((f"{each.form.title}: {size or each.verdict}", *words))
+        self.copied = "\n".join((f"{each.form.title}: {size or each.verdict}", *words))
         named(self.head, f"{tr(each.form.title)}: {size or tr(each.verdict)}", "\n".join(map(tr, words)))
         self.head.setAccessibleDescription(as_spoken("\n".join(map(tr, words))))
 

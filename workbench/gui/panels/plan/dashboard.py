@@ -6,20 +6,17 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
-from workbench.gui.context.worker import Worker
+from workbench.gui.context.worker import FEW, Worker
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
 from workbench.gui.shell.words import tr
+from workbench.gui.tables.copying import offer_copy
 from workbench.insight import quantities
-from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
-from workbench.insight.fronts import known_uniform_plans, uniform_plans
+from workbench.insight.dashboard import Dashboard, Difference, KeyFigure, best_uniform
 from workbench.planning.latest import same_objects
-from workbench.sensitivity.table import Sensitivity
-from workbench.session.session import Session
 from workbench.session.workspace import State
 
 TITLES = ("Size", "Bits per weight", "Predicted loss", "Measured loss", "Kernels")
@@ -43,13 +40,7 @@ class Tile(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setObjectName("tile")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)  # its frame when it has the keyboard
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Offer a copy of the figure, with what belongs to it."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("&Copy the Figure"), self.copy)
-        menu.popup(event.globalPos())
+        offer_copy(self, "&Copy the Figure", self.copy)
 
     def copy(self) -> None:
         """Copy the figure, its interval and its changes, with decimal points."""
@@ -57,12 +48,6 @@ class Tile(QWidget):
         changes = (f"{change.text} against {change.against}" for change in figure.differences)
         lines = (f"{figure.title}: {figure.value}", figure.detail, *changes)
         QApplication.clipboard().setText("\n".join(filter(None, lines)))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copy()
-            return
-        super().keyPressEvent(event)
 
     def show_lines(self, count: int) -> None:
         """Show so many of the lines, from above."""
@@ -94,9 +79,9 @@ def _show_change(line: FittedLabel, change: Difference | None) -> None:
     set_role(line, "muted" if change.better is None else "good" if change.better else "warning")
 
 
-def _with_uniform(session: Session, table: Sensitivity, state: State) -> State:
-    """Work out what uniform plans cost, and return the state, whose figures are compared with them from now on."""
-    uniform_plans(session, table, None, state.assignments, state.target)
+def _with_uniform(state: State) -> State:
+    """Work out the best uniform plan, and return the state, whose figures are compared with it from now on."""
+    best_uniform(state)
     return state
 
 
@@ -139,9 +124,8 @@ class PlanDashboard(QWidget):
         self._basis = basis
         self._worker.forget()
         self._show(state)
-        table = session.table(state.metric) if session else None
-        if session and table and table.directions is None and known_uniform_plans(state) is None:  # of thousands
-            self._worker.ask(partial(_with_uniform, session, table, state), len(session.model.layers))
+        if self._figures.waits:
+            self._worker.ask(partial(_with_uniform, state), FEW + 1)
 
     def _show(self, state: State) -> None:
         figures = self._figures.figures(state)
