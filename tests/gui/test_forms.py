@@ -40,6 +40,7 @@ from workbench.session.session import Session
 from workbench.steps import step
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.files.export import ExportOptions
 from workbench.steps.files.first_session import start
 from workbench.steps.options import scheme_choices
 from workbench.steps.preflight import costs as preflight_costs
@@ -565,6 +566,20 @@ def test_the_form_of_exports_starts_with_what_the_target_loads(live: Callable[..
             await person.act(person.dialog("form").reject)
 
     live(story)
+
+
+def test_the_ending_of_an_exports_path_follows_its_kind(qapp: QApplication) -> None:
+    """GGUF's ending stood on behind the path of an ONNX file, which the export then refused."""
+    form = Form(ExportOptions(kind="gguf", out="/there/model-4.5bit.gguf"))
+    box, line = form.findChild(QComboBox, "kind"), form.widgets["out"].findChild(QLineEdit)
+    for kind, path in (
+        ("onnx", "/there/model-4.5bit.onnx"), ("mlx", "/there/model-4.5bit"), ("plan", "/there/model-4.5bit.json"),
+    ):  # fmt: skip
+        box.setCurrentIndex(box.findData(kind))
+        assert line.text() == path and form.value().out == path
+    line.setText("/there/mine.bin")
+    box.setCurrentIndex(box.findData("gguf"))
+    assert line.text() == "/there/mine.bin", "an ending of the user's stays"
 
 
 def test_the_form_that_run_all_asks_says_that_it_runs_all(live: Callable[..., None], tmp_path: Path) -> None:

@@ -15,3 +15,11 @@ CONTENTS = {
     ".json": content_kind.PLAN, ".safetensors": "a safetensors file", ".gguf": "a GGUF file", ".onnx": "an ONNX file",
 }  # fmt: skip
 """What a file of each ending holds, as :func:`workbench.content_kind.content_kind` says it."""
+
+
+def renamed(place: str, before: str, kind: str) -> str:
+    """Return the name of a file of the kind ``before`` as that of another kind; one with an ending of its own stays."""
+    old, new = ENDINGS.get(before), ENDINGS.get(kind)
+    if not place or old is None or new is None or not place.lower().endswith(old):
+        return place
+    return place[: len(place) - len(old)] + new

@@ -42,7 +42,7 @@ class OptionInfo:
     field's name, ``metavar`` its placeholder there, ``positional`` makes it an argument without a flag; ``repeated``:
     several values are given by repeating the flag, not by commas. ``parse`` reads a text that is not simply a number or
     a name; it raises ValueError. ``form`` and ``command`` say where the option is offered; a form offers it for models
-    that it ``suits``.
+    that it ``suits``.  ``follow`` returns what a text becomes when the options change, from those before and after.
     """
 
     label: str
@@ -63,6 +63,7 @@ class OptionInfo:
     form: bool = True
     command: bool = True
     suits: Callable[[ModelSummary], bool] = lambda model: True
+    follow: Callable[[typing.Any, typing.Any], str] | None = None
 
     @property
     def metadata(self) -> Mapping[str, OptionInfo]:

@@ -87,6 +87,8 @@ class Form(QWidget):
         for item in option_fields(type(options)):
             if item.info.form and (model is None or item.info.suits(model)):
                 self._add(item, getattr(options, item.name), keys)
+        self._before = self.value()
+        self.changed.connect(self._follow)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Give all fields of numbers the width of the widest, in the window's style."""
@@ -124,6 +126,15 @@ class Form(QWidget):
         return False
 
     # ---------------------------------------------------------------- inside
+
+    def _follow(self) -> None:
+        """Let texts follow other options, as a file's ending follows its kind."""
+        before, self._before = self._before, self.value()
+        for item in option_fields(type(self._options)):
+            if item.info.follow is not None:
+                line = self._entries[item.name].widget.findChild(QLineEdit)
+                assert line is not None, "a text follows"
+                line.setText(item.info.follow(before, self._before))
 
     def _add(self, item: OptionField, value: typing.Any, keys: set[str]) -> None:
         entry = self._entry(item, value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.content_kind import require_replaceable
 from workbench.deployment.checkpoints.folder import check_place
-from workbench.deployment.endings import CONTENTS, ENDINGS
+from workbench.deployment.endings import CONTENTS, ENDINGS, renamed
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.placement import Placement
@@ -47,7 +47,10 @@ def kinds() -> tuple[Choice, ...]:
 
 
 KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="the form to write")
-OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
+OUT = OptionInfo(
+    label="Write to", path="save", metavar="PATH", help="the file or folder to write",
+    follow=lambda before, after: renamed(after.out, before.kind, after.kind),
+)  # fmt: skip
 
 
 def require_place(kind: str, out: str | Path, source: ModelSource) -> None:
