@@ -4972,10 +4972,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Klassen von Positionen</translation>
     </message>
     <message>
-        <source>Loss of this plan: {} {} in the runtime, {} evaluated, over {w} of {}; {} a second ({})</source>
-        <translation>Verlust dieses Plans: {} {} in der Laufzeit, {} ausgewertet, über {w} von {}; {} je Sekunde ({})</translation>
-    </message>
-    <message>
         <source>not used by the plan</source>
         <translation>vom Plan nicht verwendet</translation>
     </message>
@@ -6714,14 +6710,6 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>– ({w})</source>
         <translation>– ({w})</translation>
-    </message>
-    <message>
-        <source>Run in a Runti&amp;me</source>
-        <translation>In einer Lauf&amp;zeit ausführen</translation>
-    </message>
-    <message>
-        <source>Run in a Runtime</source>
-        <translation>In einer Laufzeit ausführen</translation>
     </message>
     <message>
         <source>not installed</source>
@@ -12860,10 +12848,6 @@ Auf {}.</translation>
     <message>
         <source>What was measured</source>
         <translation>Was gemessen wurde</translation>
-    </message>
-    <message>
-        <source>Run the plan in this form where it will run: its loss, speed and memory there</source>
-        <translation>Den Plan in dieser Form dort ausführen, wo er laufen wird: Verlust, Tempo und Speicher dort</translation>
     </message>
     <message>
         <source>Bytes of all tensors in this form; names, settings and the tokenizer come on top</source>

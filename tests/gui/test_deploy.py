@@ -29,7 +29,7 @@ from workbench.preflight import Estimate
 from workbench.session.calibrated_ranges import identity
 from workbench.session.results import StepResult
 from workbench.session.session import Session
-from workbench.steps.checks.runtime import NAME, runtimes
+from workbench.steps.checks.runtime import AUTO, NAME
 from workbench.steps.preflight import costs as preflight_costs
 
 
@@ -44,14 +44,16 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None], monkeypatch:
         names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
         monkeypatch.setattr(preflight_costs, "proof", lambda *each, **other: Estimate(seconds=90.0, memory=10**9))
-        await person.act(panel.entries["llama.cpp"].trigger)
+        await person.click(panel.forms.cards["gguf"].head)
+        await person.click(panel.forms.measure_button)
         await person.until(lambda: person.dialog("form"), 10)
         assert person.dialog("form").findChild(QComboBox, "runtime").currentData() == "llama.cpp"
         line = person.dialog("form").findChild(ForecastLine)
         await person.until(lambda: line.text() == "It takes about 2 min, 1 GB of memory.", 20)
         await person.click(person.dialog("form").start_button)
         await person.until(lambda: "runtime" in person.state.session.results)
-        assert len(panel.table.records.records) == 2 and "Loss of this plan" in panel.summary.text()
+        assert len(panel.table.records.records) == 2 and panel.summary.text() == "Plans in their runtime"
+        assert panel.forms.measured.text().startswith("llama.cpp (xllamacpp ")
         person.picture("deploy")
 
     live(story)
@@ -74,14 +76,13 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         card = forms.cards["gguf"]
         await person.click(card.head)
         assert not forms.export.isEnabled() and card.repair.isVisible()
-        assert not panel.entries["llama.cpp"].isEnabled(), "a runtime is not offered what it refuses"
-        assert panel.entries["llama.cpp"].text().endswith("refused") and panel.run.isEnabled()
+        assert not forms.measure_button.isEnabled(), "a runtime is not offered what it refuses"
+        assert forms.chosen.reasons.split("\n")[0] in html.unescape(forms.measure_button.toolTip())
         person.picture("refused")
         before = person.state.session.plan
         await person.click(card.repair)
         assert person.context.messages.entries[-1].text.endswith("Score (F6) tells what its schemes cost")
         assert not card.repair.isVisible() and forms.export.isEnabled()
-        assert panel.entries["llama.cpp"].isEnabled() and not panel.entries["onnxruntime"].isEnabled()
         assert not refusals(person.state.session.plan, layers, "gguf")
         assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
         assert forms.copy.isEnabled() and "saved first" in forms.copy.toolTip(), "the saved session is older"
@@ -145,10 +146,15 @@ def proof(plan: str) -> RuntimeProof:
     )  # fmt: skip
 
 
+OFFERED = {"openvino": "onnxruntime", "onnxruntime": "openvino"}
+"""The runtime that an ONNX file is measured in where the other one is missing."""
+
+
+@pytest.mark.parametrize("missing", [*OFFERED, "both"])
 def test_a_runtime_that_is_not_installed_is_not_offered(
-    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    missing: str, live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = {"openvino": None, "onnxruntime": importlib.util.find_spec("json")}
+    there = {name: None if missing in (name, "both") else importlib.util.find_spec("json") for name in OFFERED}
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: there[name] if name in there else find(name))
 
@@ -156,11 +162,14 @@ def test_a_runtime_that_is_not_installed_is_not_offered(
         await person.act(lambda: person.window.document.open_path("demo:language-model"))
         await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
         await person.act(lambda: person.window.reveal("deploy"))
-        entries = person.window.panels["deploy"].entries
-        assert list(entries) == [each.value for each in runtimes()], "the window offers what the command line offers"
-        assert not entries["openvino"].isEnabled() and entries["onnxruntime"].isEnabled()
-        assert entries["openvino"].text().endswith("not installed")
-        assert "pip install 'quantization-workbench[openvino]'" in html.unescape(entries["openvino"].toolTip())
+        forms = person.window.panels["deploy"].forms
+        names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int8-channel", algorithm="rtn"))
+        await person.click(forms.cards["onnx"].head)
+        assert forms.chosen.is_possible and forms.runtime == OFFERED.get(missing, AUTO)
+        assert forms.measure_button.isEnabled() == (missing != "both")
+        if missing == "both":
+            assert "pip install 'quantization-workbench[openvino]'" in html.unescape(forms.measure_button.toolTip())
 
     live(story)
 

@@ -213,7 +213,7 @@ def test_every_table_exports_plain_numbers(live: Callable[..., None]) -> None:
         assert len(views) > 10
         filled = 0
         for view in views:
-            rows = raw_rows(view.model())[1:]
+            rows = [*raw_rows(view.model())][1:]
             filled += bool(rows)
             cells = [cell for row in rows for cell in row]
             assert all(isinstance(cell, str) for cell in cells)

@@ -44,7 +44,7 @@ def test_every_figure_says_how_the_best_uniform_plan_of_its_size_does(
 ) -> None:
     """Bits, the measured loss and the speed stood alone, and all where losses of many layers interact."""
     monkeypatch.setattr(dashboard, "UNIFORM_LIMIT", 300 if at_once else 0)
-    monkeypatch.setattr(dashboard, "_amounts", {})
+    monkeypatch.setattr(dashboard, "_uniform", ((), (), (), {}))
     session, uniform = compared()
     workspace, board = Workspace(), Dashboard()
     workspace.open(session, None)
@@ -65,7 +65,7 @@ def test_every_figure_says_how_the_best_uniform_plan_of_its_size_does(
 
 
 def test_a_uniform_plan_with_another_measurement_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard, "_amounts", {})
+    monkeypatch.setattr(dashboard, "_uniform", ((), (), (), {}))
     session, _ = compared()
     workspace = Workspace()
     workspace.open(replace(session, evaluations=session.evaluations[1:]), None)

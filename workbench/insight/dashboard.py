@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.insight import quantities
-from workbench.insight.fronts import (
-    UniformPlan,
-    apart,
-    known_uniform_plans,
-    shared_choices,
-    uniform_assignments,
-    uniform_plans,
-)
+from workbench.insight.fronts import UniformPlan, apart, shared_choices, uniform_assignments, uniform_plans
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
 from workbench.insight.roofline import PlanTime
@@ -103,10 +96,7 @@ class Dashboard:
             return ()
         run = evaluation_of(session, session.plan, sums)
         time = smallest_batch_time(session, state.assignments)
-        here = _Amounts(
-            name="", size=sums.nbytes, bits=sums.bits_per_weight, predicted=sums.predicted,
-            measured=_divergence(run), time=time.microseconds if time and not time.missing else None,
-        )  # fmt: skip
+        here = _amounts("", "saved", sums, _divergence(run), time)
         others = self._others(session, state)
 
         def differing(field: str, show: Callable[[float], str]) -> tuple[Difference, ...]:
@@ -142,39 +132,42 @@ class Dashboard:
 def best_uniform(state: State, *, at_once: bool = True) -> tuple[_Amounts | None, bool]:
     """Return what the best uniform plan that is not larger than the state's comes to (None where there is none), and
     whether it is still to be worked out, which takes many frames at thousands of layers: then not ``at_once``."""
-    session, plans = state.session, known_uniform_plans(state)
-    table = session.table(state.metric) if session else None
+    global _uniform
+    session, table = state.session, state.session.table(state.metric) if state.session else None
     if session is None or table is None or state.totals is None:
         return None, False
-    if plans is None and at_once:
-        plans = uniform_plans(session, table, None, state.assignments, state.target)
-    fitting = (plan for plan in plans or () if plan[1] * 1e6 <= state.totals.nbytes + 0.5)
-    best = min(fitting, key=lambda plan: plan[2], default=None)
-    if best is None:
-        return None, plans is None
     runs = session.timings, session.evaluations, session.active_ranges, session.plans
-    basis, choices = (session.model, *runs), shared_choices(session, state.assignments)
-    known = _amounts.get(best)
-    if known is not None and same_objects(known[0], basis) and known[1] == choices:
-        return known[2], False
-    if not at_once:
-        return None, True
-    amounts = _uniform_amounts(session, state, table, best)
-    _amounts[best] = basis, choices, amounts
-    return amounts, False
+    basis = session.model, table, *session.tables(table.metric)[1:], *runs
+    choices = (*shared_choices(session, state.assignments), state.target)
+    if not same_objects(_uniform[0], basis) or _uniform[1] != choices:
+        if not at_once:
+            return None, True
+        _uniform = basis, choices, uniform_plans(session, table, None, state.assignments, state.target), {}
+    plans, amounts = _uniform[2:]
+    fitting = (plan for plan in plans if plan[1] * 1e6 <= state.totals.nbytes + 0.5)
+    best = min(fitting, key=lambda plan: plan[2], default=None)
+    if best is not None and best not in amounts:
+        if not at_once:
+            return None, True
+        amounts[best] = _uniform_amounts(session, state, table, best)
+    return amounts[best] if best is not None else None, False
 
 
-_amounts: dict[UniformPlan, tuple[tuple[object, ...], object, _Amounts]] = {}
-"""What uniform plans come to, with all that it depends on."""
+_uniform: tuple[tuple[object, ...], object, tuple[UniformPlan, ...], dict[UniformPlan, _Amounts]] = (), (), (), {}
+"""What uniform plans depend on, what they are, and what those come to that were the best."""
 
 
 def _uniform_amounts(session: Session, state: State, table: Sensitivity, best: UniformPlan) -> _Amounts:
-    scheme, megabytes, loss = best
+    scheme, _, loss = best
     assigned = uniform_assignments(session, table, scheme, state.assignments)
     sums, time = totals(session.model, assigned), smallest_batch_time(session, assigned)
+    name = f"{scheme} everywhere{apart(session, state.assignments)}"
+    return replace(_amounts(name, "uniform", sums, _measured_like(session, assigned, sums), time), predicted=loss)
+
+
+def _amounts(name: str, kind: str, sums: Totals, measured: float | None, time: PlanTime | None) -> _Amounts:
     return _Amounts(
-        name=f"{scheme} everywhere{apart(session, state.assignments)}", kind="uniform", size=megabytes * 1e6,
-        bits=sums.bits_per_weight, predicted=loss, measured=_measured_like(session, assigned, sums),
+        name=name, kind=kind, size=sums.nbytes, bits=sums.bits_per_weight, predicted=sums.predicted, measured=measured,
         time=time.microseconds if time and not time.missing else None,
     )  # fmt: skip
 
@@ -205,10 +198,8 @@ def _saved(session: Session, name: str, metric: str) -> _Amounts:
     plan = priced(session, name, session.plans[name], metric)
     if plan.totals is None:
         return _Amounts(name=name)
-    return _Amounts(
-        name=name, size=plan.totals.nbytes, bits=plan.totals.bits_per_weight, predicted=plan.totals.predicted,
-        measured=_divergence(evaluation_of(session, plan.plan, plan.totals)), time=plan.microseconds,
-    )  # fmt: skip
+    run = evaluation_of(session, plan.plan, plan.totals)
+    return replace(_amounts(name, "saved", plan.totals, _divergence(run), None), time=plan.microseconds)
 
 
 def _difference(other: _Amounts, here: float, there: float, show: Callable[[float], str]) -> Difference:

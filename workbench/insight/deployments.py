@@ -31,7 +31,7 @@ class Form:
     """A kind of export: ``target`` names the runtime whose rules hold (empty: none), ``loads`` what loads it.
 
     ``generates``: what loads it only generates text.  ``loading`` is the command that loads it, where there is one.
-    ``proven`` are words of which one is in the version of every runtime in which the form is measured.
+    ``runtimes`` are those in which it is measured, each with a word of the version that it gives.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Form:
     loads: str
     generates: bool = False
     loading: str = ""
-    proven: tuple[str, ...] = ()
+    runtimes: tuple[tuple[str, str], ...] = ()
 
 
 NOUNS = {
@@ -50,14 +50,17 @@ NOUNS = {
 }  # fmt: skip
 
 FORMS = (
-    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio", loading="llama-cli -m", proven=("llama.cpp",)),
+    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio", loading="llama-cli -m",
+         runtimes=(("llama.cpp", "llama.cpp"),)),
     Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers", loading="vllm serve",
-         proven=("compressed-tensors",)),
-    Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO", proven=("ONNX Runtime", "OpenVINO")),
+         runtimes=(("transformers", "compressed-tensors"),)),
+    Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO",
+         runtimes=(("onnxruntime", "ONNX Runtime"), ("openvino", "OpenVINO"))),
     Form("onnx-genai", "ONNX folder", "onnxruntime", "ONNX Runtime GenAI", generates=True),
-    Form("torchao", "torchao folder", "torchao", "torchao, transformers", proven=("torchao",)),
+    Form("torchao", "torchao folder", "torchao", "torchao, transformers", runtimes=(("torchao", "torchao"),)),
     Form("gptq", "GPTQ folder", "gptq", "GPTQModel, vLLM, transformers"),
-    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True, loading="mlx_lm.generate --model", proven=("mlx-lm",)),
+    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True, loading="mlx_lm.generate --model",
+         runtimes=(("mlx", "mlx-lm"),)),
     Form("safetensors", "Packed safetensors", "", "Python: load_packed"),
 )  # fmt: skip
 
@@ -132,7 +135,7 @@ def _rest(form: Form, model: ModelSummary, assignments: Mapping[str, Assignment]
 
 def measured(form: Form, session: Session, proofs: Iterable[RuntimeProof]) -> list[str]:
     """Return what the session's plan was found to do in each runtime of a form, a sentence each."""
-    ran = [each for each in proofs if any(word in each.runtime for word in form.proven)]
+    ran = [each for each in proofs if any(word in each.runtime for _, word in form.runtimes)]
     own = identity(session, session.plan) if ran else ""
     return [
         f"{each.runtime}: loss {quantities.number(each.runtime_loss)} {each.unit} "

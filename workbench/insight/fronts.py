@@ -129,30 +129,12 @@ def uniform_plans(
 
     The last ones, by size and by time, are kept: dashboard, front and report show the same.
     """
-    basis, choices, known = _known_plans(session, table, batch, assignments, target)
-    if known is None:
-        known = _uniform_plans(session, table, batch, choices)
-        _uniform[batch is None] = basis, choices, known
-    return known
-
-
-def known_uniform_plans(state: State) -> tuple[UniformPlan, ...] | None:
-    """Return the uniform plans of a state by size where they have been worked out, None where there may be some."""
-    session, table = state.session, state.session.table(state.metric) if state.session else None
-    if session is None or table is None:
-        return ()
-    return _known_plans(session, table, None, state.assignments, state.target)[-1]
-
-
-def _known_plans(
-    session: Session, table: Sensitivity, batch: int | None, assignments: Mapping[str, Assignment], target: str
-) -> tuple[tuple[object, ...], tuple[*SharedChoices, str], tuple[UniformPlan, ...] | None]:
-    """Return what uniform plans depend on, and those that are kept for that."""
     choices, beside = (*shared_choices(session, assignments), target), session.tables(table.metric)[1:]
     basis = session.model, table, *beside, session.timings if batch is not None else None, batch
     known = _uniform.get(batch is None)
-    fits = known is not None and same_objects(known[0], basis) and known[1] == choices
-    return basis, choices, known[2] if known is not None and fits else None
+    if known is None or not same_objects(known[0], basis) or known[1] != choices:
+        known = _uniform[batch is None] = basis, choices, _uniform_plans(session, table, batch, choices)
+    return known[2]
 
 
 _uniform: dict[bool, tuple[tuple[object, ...], tuple[*SharedChoices, str], tuple[UniformPlan, ...]]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from workbench.errors import WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
-from workbench.gui.tables.copying import put, tabbed
-from workbench.gui.tables.files import raw_rows, save_csv
+from workbench.gui.shell.copying import Copying
+from workbench.gui.tables import copying
+from workbench.gui.tables.files import save_csv
 
 TABLES = (QTableView, QTreeView)
 PICTURES = "PNG pictures (*.png);;SVG drawings (*.svg)"
@@ -59,8 +61,11 @@ def copy_table(command: Command) -> None:
     if widget is None:
         _say_missing(command, "Copy the table: not now")
         return
-    put(tabbed(raw_rows(widget.model())) if isinstance(widget, QAbstractItemView) else widget.data_text())
-    command.context.messages.say("Copied the numbers", widget.accessibleName())
+    said = partial(command.context.messages.say, "Copied the numbers", widget.accessibleName())
+    if isinstance(widget, QAbstractItemView):
+        copying.copy_table(widget, said)
+    else:
+        Copying(widget, widget.data_lines, said).start()
 
 
 async def report(command: Command) -> None:

@@ -324,9 +324,9 @@ async def prove(command: Command) -> None:
     from workbench.gui.panels.deploy.panel import DeployPanel
 
     assert RUNTIME.first is not None
-    panel = command.window.panel(DeployPanel)
-    options = replace(RUNTIME.first(command.session), runtime=panel.runtime, file=panel.file)
-    panel.file = ""  # the next one may be of another plan
+    forms = command.window.panel(DeployPanel).forms
+    options = replace(RUNTIME.first(command.session), runtime=forms.runtime, file=forms.file)
+    forms.file = ""  # the next one may be of another plan
     request = await command.ask(RUNTIME, "Run", options)
     if request is not None:
         await _shown(command, request, "deploy")

@@ -15,9 +15,10 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionProgressB
 from workbench.engine.jobs import JobView
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.widgets import button, label, row, splitter, tabs
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index, put
+from workbench.gui.tables.copying import Index
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities

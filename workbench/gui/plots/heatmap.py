@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
@@ -112,14 +114,13 @@ class Heatmap(HeatmapPicture):
         else:
             super().keyPressEvent(event)
 
-    def data_text(self) -> str:
-        """Return the whole table as text with tabs: exact scores, empty where there is none."""
+    def data_lines(self) -> Iterator[str]:
+        """Yield the whole table as lines with tabs: exact scores, empty where there is none."""
         if self.cells is None:
-            return ""
-        rows = [("layer", *self.cells.columns)]
-        for name, scores in zip(self.cells.rows, self.cells.score.tolist(), strict=True):
-            rows.append((name, *("" if score != score else repr(score) for score in scores)))
-        return "\n".join(map("\t".join, rows))
+            return
+        yield "\t".join(("layer", *self.cells.columns))
+        for name, scores in zip(self.cells.rows, self.cells.score, strict=True):
+            yield "\t".join((name, *("" if score != score else repr(score) for score in scores.tolist())))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll; with Ctrl make the rows higher or lower."""

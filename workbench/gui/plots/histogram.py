@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,16 +64,13 @@ class Mark:
     right: bool = False
 
 
-def bins_as_text(histograms: Iterable[tuple[str, LayerStatistics]]) -> str:
-    """Return the bins of histograms as they were counted: tensor, ends and count, as text with tabs."""
-    rows = [("tensor", "from", "to", "count")]
+def bins_as_lines(histograms: Iterable[tuple[str, LayerStatistics]]) -> Iterator[str]:
+    """Yield the bins of histograms as they were counted: tensor, ends and count, as lines with tabs."""
+    yield "\t".join(("tensor", "from", "to", "count"))
     for name, statistics in histograms:
         edges, counts = statistics.trimmed()
-        rows += [
-            (name, repr(low), repr(high), str(count))
-            for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
-        ]
-    return "\n".join(map("\t".join, rows))
+        for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True):
+            yield f"{name}\t{low!r}\t{high!r}\t{count}"
 
 
 class Histogram(Plot):
@@ -140,10 +137,10 @@ class Histogram(Plot):
         self.is_log = log
         self.redraw()
 
-    def data_text(self) -> str:
-        """Return the bins as they were counted: tensor, ends and count, as text with tabs."""
+    def data_lines(self) -> Iterator[str]:
+        """Return the bins as they were counted: tensor, ends and count, as lines with tabs."""
         shown = [] if self._statistics is None else [(self._name or self.accessibleName(), self._statistics)]
-        return bins_as_text((*shown, *self._others))
+        return bins_as_lines((*shown, *self._others))
 
     def draw(self) -> None:
         self._marks = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt, Signal
@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from workbench.gui.plots.histogram import bins_as_text
+from workbench.gui.plots.histogram import bins_as_lines
 from workbench.gui.plots.plot import menu_of
 from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
@@ -69,9 +69,9 @@ class Multiples(QWidget):
         """Offer everything that can be seen, the scale of counts, and a copy of the picture and of the bins."""
         menu_of(self, self.on_log).popup(event.globalPos())
 
-    def data_text(self) -> str:
+    def data_lines(self) -> Iterator[str]:
         """Return the bins of every histogram."""
-        return bins_as_text(self._entries)
+        return bins_as_lines(self._entries)
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a square-root scale."""

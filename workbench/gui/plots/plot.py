@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
+from workbench.gui.shell.copying import Copying
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -111,7 +112,7 @@ def menu_of(plot: Any, show_log: Callable[[bool], object] | None) -> QMenu:
         log.setChecked(plot.is_log)
         log.toggled.connect(show_log)
     menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(plot.grab()))
-    menu.addAction(tr("Copy the &Numbers"), lambda: QApplication.clipboard().setText(plot.data_text()))
+    menu.addAction(tr("Copy the &Numbers"), lambda: Copying(plot, plot.data_lines).start())
     return menu
 
 
@@ -254,11 +255,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Return what a right click offers."""
         return menu_of(self, self.show_log if self.logarithmic else None)
 
-    def data_text(self) -> str:
-        """Return what is drawn as text with tabs: a heading, then the points of every curve in the axes' own units."""
+    def data_lines(self) -> Iterator[str]:
+        """Yield what is drawn as lines with tabs: a heading, then the points of every curve in the axes' own units."""
         left, bottom = (self._labels[axis] or name for axis, name in zip(AXES, ("y", "x"), strict=True))
-        rows = [(name, repr(float(x)), repr(float(y))) for name, x, y in self.data()]
-        return "\n".join(map("\t".join, [("curve", bottom, left), *rows]))
+        yield "\t".join(("curve", bottom, left))
+        yield from ("\t".join((name, repr(float(x)), repr(float(y)))) for name, x, y in self.data())
 
     def data(self) -> Iterator[tuple[str, float, float]]:
         """Yield the name of its curve and the coordinates of each point that is drawn, in the axes' own units."""

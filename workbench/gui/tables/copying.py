@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
 
+from workbench.gui.shell.copying import Copying, put
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.files import RAW, as_cell, raw_rows
 
 Index = QModelIndex | QPersistentModelIndex
-
-
-def put(text: str) -> None:
-    """Put a text on the clipboard."""
-    QApplication.clipboard().setText(text)
 
 
 def tabbed(rows: Iterable[Iterable[str]]) -> str:
@@ -56,7 +51,7 @@ def add_copies(menu: QMenu, view: QAbstractItemView, index: Index) -> None:
         text = cell_text(index)
         menu.addAction(tr("Copy the C&ell"), lambda: put(text))
         menu.addAction(tr("Copy the &Rows"), lambda: put(row_text(view)))
-    menu.addAction(tr("Copy the &Table"), lambda: put(tabbed(raw_rows(view.model()))))
+    menu.addAction(tr("Copy the &Table"), lambda: copy_table(view))
     menu.addAction(tr("Copy the &Picture"), lambda: QApplication.clipboard().setPixmap(view.grab()))
 
 
@@ -74,11 +69,10 @@ def offer_copies(view: QAbstractItemView) -> None:
     view.customContextMenuRequested.connect(offer)
 
 
-def offer_copy(widget: QWidget, text: str, copy: Callable[[], object]) -> None:
-    """Let Ctrl+C and a menu's entry ``text`` copy what a widget shows."""
-    action = QAction(tr(text), widget)
-    action.setShortcut(QKeySequence.StandardKey.Copy)
-    action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-    action.triggered.connect(lambda _: copy())
-    widget.addAction(action)
-    widget.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+def copy_table(view: QAbstractItemView, done: Callable[[], object] = lambda: None) -> None:
+    """Copy a whole table as plain numbers, then call ``done``; anew where it changes meanwhile."""
+    model = view.model()
+    copying = Copying(view, lambda: (tabbed([row]) for row in raw_rows(model)), done)
+    for changed in (model.modelReset, model.layoutChanged):
+        changed.connect(copying.start)
+    copying.start()

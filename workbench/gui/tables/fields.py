@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
@@ -88,13 +88,6 @@ def plain(value: Any) -> str:
     if isinstance(value, tuple):
         return "x".join(map(str, value))
     return str(value) if isinstance(value, int) else repr(float(value))
-
-
-def as_text(columns: Sequence[Field], unit: str, records: Iterable[Any]) -> str:
-    """Return raw values below their headings as text with tabs, for the clipboard; ``unit`` is the shown metric's."""
-    lines = [[column.heading(unit, exported=True) for column in columns]]
-    lines += [[plain(column.value(record)) for column in columns] for record in records]
-    return "\n".join("\t".join(line) for line in lines)
 
 
 def order_of(values: Sequence[Any], *, descending: bool) -> list[int]:

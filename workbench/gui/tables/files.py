@@ -20,10 +20,10 @@ FORMULA = ("=", "+", "-", "@")
 """What spreadsheets begin a formula with."""
 
 
-def raw_rows(model: QAbstractItemModel) -> list[list[str]]:
-    """Return the headings and every row as raw values; the rows of a tree in its order, below their parents."""
-    columns = range(model.columnCount())
-    return [[_heading(model, column) for column in columns], *_below(model)]
+def raw_rows(model: QAbstractItemModel) -> Iterator[list[str]]:
+    """Yield the headings and every row as raw values; the rows of a tree in its order, below their parents."""
+    yield [_heading(model, column) for column in range(model.columnCount())]
+    yield from _below(model)
 
 
 def _heading(model: QAbstractItemModel, column: int) -> str:

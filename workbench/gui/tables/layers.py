@@ -13,8 +13,8 @@ from workbench.gui.context.worker import Worker
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index
-from workbench.gui.tables.fields import as_text, order_of, plain
+from workbench.gui.tables.copying import Index, tabbed
+from workbench.gui.tables.fields import order_of, plain
 from workbench.gui.tables.files import RAW
 from workbench.gui.tables.layer_columns import (
     CACHE,
@@ -356,7 +356,9 @@ class LayersModel(QAbstractItemModel):
         """Return raw values as text with tabs and a heading, for the clipboard."""
         by_name = self._state.session.model.by_name if self._state.session else {}
         records = (self.facts(by_name[name]) for name in layers)
-        return as_text([COLUMNS[column] for column in columns], self._unit, records)
+        fields = [COLUMNS[column] for column in columns]
+        heading = [field.heading(self._unit, exported=True) for field in fields]
+        return tabbed([heading, *([plain(field.value(record)) for field in fields] for record in records)])
 
 
 def _refused(

@@ -9,7 +9,6 @@ from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QApplication,
     QHeaderView,
     QStyle,
     QStyledItemDelegate,
@@ -18,10 +17,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.foreign import as_line, as_tip, isolated
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index, offer_copies, selected_rows
-from workbench.gui.tables.fields import Field, as_text, order_of, plain
+from workbench.gui.tables.copying import Index, offer_copies, row_text, selected_rows
+from workbench.gui.tables.fields import Field, order_of, plain
 from workbench.gui.tables.files import RAW
 
 Identity = Callable[[Any], Hashable]
@@ -268,9 +268,7 @@ class RecordsView(QTableView):
 
     def copy(self) -> None:
         """Copy the raw values of the selected rows (all, if none is) as text with tabs."""
-        rows = self.selected_rows() or range(self.records.rowCount())
-        model = self.records
-        QApplication.clipboard().setText(as_text(model.columns, model.unit, map(model.record, rows)))
+        put(row_text(self))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

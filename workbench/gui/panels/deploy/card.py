@@ -8,10 +8,10 @@ from functools import partial
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QFrame, QPushButton
 
+from workbench.gui.shell.copying import offer_copy, put
 from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import button, column, fill, fitted, label, named, row, set_role
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import offer_copy, put
 from workbench.insight import quantities
 from workbench.insight.deployments import Deployment, Form
 
@@ -25,9 +25,6 @@ class Head(QPushButton):
     def sizeHint(self) -> QSize:
         layout = self.layout()
         return super().sizeHint() if layout is None else layout.sizeHint()
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
 
 
 class Card(QFrame):
@@ -67,8 +64,3 @@ class Card(QFrame):
         self.copied = "\n".join((f"{each.form.title}: {size or each.verdict}", *words))
         named(self.head, f"{tr(each.form.title)}: {size or tr(each.verdict)}", "\n".join(map(tr, words)))
         self.head.setAccessibleDescription(as_spoken("\n".join(map(tr, words))))
-
-    def choose(self, chosen: bool) -> None:
-        """Show whether this is the chosen card."""
-        self.head.setChecked(chosen)
-        set_role(self, "chosen" if chosen else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QButtonGroup, QLineEdit, QScrollArea, QWidget
 
 from workbench.deployment.exporters import exporter, exporter_options
+from workbench.deployment.proof.child import missing_package
 from workbench.gui.context.worker import Worker
 from workbench.gui.panels.deploy.card import Card
 from workbench.gui.panels.panel import PanelPart
@@ -21,29 +21,26 @@ from workbench.gui.shell import step_keys
 from workbench.gui.shell.dialogs import SELECTABLE
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import PathField
-from workbench.gui.shell.widgets import button, fill, label, named, page, row
+from workbench.gui.shell.widgets import button, fill, label, named, page, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.deployments import FORMS, Deployment, Form, command, deployments, loading, measured, place
 from workbench.planning.latest import same_objects
+from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.checks.runtime import proofs
+from workbench.steps.checks.runtime import AUTO, RUNTIME, RuntimeOptions, proofs
 from workbench.steps.files.export import EXPORT, ExportOptions
 
 EXPORT_TIP = "Write the plan in the selected form, and prove it"
 COPY = "Copy the command line that writes the same"
 SAVE_FIRST = f"{COPY}; the session is saved first, whose plan it writes"
-MEASURE_TIP = "Run the plan in this form where it will run: its loss, speed and memory there"
 
 
 class DeployForms(PanelPart):
     """A card for each form, the possible ones first; the chosen one holds where it is written, and the buttons."""
 
-    shown: Callable[[], None] = staticmethod(lambda: None)
-    """Called when other forms are shown."""
-
-    measure: Callable[[Form, str], None] = staticmethod(lambda form, file: None)
-    """Runs a form in its runtime: the file that was written, or one of the moment where there is none."""
+    runtime, file = AUTO, ""
+    """The runtime chosen last, and the exported file to run in it (empty: one of the moment)."""
 
     def _build(self) -> None:
         self._basis: tuple[object, ...] = ()
@@ -60,7 +57,6 @@ class DeployForms(PanelPart):
         self._fields = self._chosen_part()
         self._open(FORMS[0].kind)  # until there is a plan
         self._list = page(*self.cards.values(), None, top=0, gap=4)
-        self._list.setObjectName("cards")
         self.area = QScrollArea(widgetResizable=True)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its cards have the keyboard
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -76,7 +72,7 @@ class DeployForms(PanelPart):
         self.export = button("E&xport", self.write, EXPORT_TIP, role="primary")
         self.copy = button("Copy &Command", self.copy_command, COPY)
         self.folder = button("Open Fol&der", self.open_folder, "Show the folder that it is written to")
-        self.measure_button = button("Mea&sure…", self._measure, MEASURE_TIP)
+        self.measure_button = button("Mea&sure…", self._measure, RUNTIME.summary)
         self.measured = label(name="What was measured", wrap=True)
         self.written = label(role="good", name="What was written", wrap=True)
         for line in (self.measured, self.written):
@@ -117,7 +113,6 @@ class DeployForms(PanelPart):
             fitting = (each for each in rows if (each.form.target == target if target else each.is_possible))
             kind = next(fitting, rows[0]).form.kind
         self._choose(kind)
-        self.shown()
 
     def _arrange(self) -> None:
         """Put the cards in the order of the rows, and let Tab go through them so."""
@@ -136,7 +131,6 @@ class DeployForms(PanelPart):
 
     def _clicked(self, head: QWidget) -> None:
         self._choose(next(kind for kind, card in self.cards.items() if card.head is head))
-        self.shown()
 
     def _choose(self, kind: str) -> None:
         """Open the card of a form, and say in it what can be done with it."""
@@ -158,12 +152,14 @@ class DeployForms(PanelPart):
             self._suggest(chosen.form)
         saved = bool(command(self.state, chosen.form, self.place.text()))
         self.copy.setToolTip(as_tip(tr(chosen.reasons if not chosen.is_possible else COPY if saved else SAVE_FIRST)))
+        self._offer_measuring(chosen, session)
         self.measured.setText("\n".join(measured(chosen.form, session, proofs(session))))
         self.measured.setVisible(bool(self.measured.text()))
 
     def _open(self, kind: str) -> None:
         for each in self.cards.values():
-            each.choose(each.form.kind == kind)
+            each.head.setChecked(each.form.kind == kind)
+            set_role(each, "chosen" if each.form.kind == kind else "")
         card = self.cards[kind]
         card.layout().addWidget(self._fields)  # type: ignore[union-attr]  # every card has one
         self.setFocusProxy(card.head)
@@ -210,8 +206,20 @@ class DeployForms(PanelPart):
         self.written.show()
 
     def _measure(self) -> None:
-        if self.chosen is not None:
-            self.measure(self.chosen.form, self.place.text().strip() if self.written.isVisible() else "")
+        """Ask how the plan is run in a runtime of the chosen form, and run it there, in the engine's machine."""
+        self.file = self.place.text().strip() if self.written.isVisible() else ""
+        self.context.trigger(RUNTIME.name)
+
+    def _offer_measuring(self, chosen: Deployment, session: Session) -> None:
+        """Offer to measure the form where a runtime of it is installed and runs the plan; else say why not."""
+        missing = {name: missing_package(name) for name, _ in chosen.form.runtimes}
+        self.runtime = next((name for name, lack in missing.items() if not lack), AUTO)
+        reason = step_keys.why_not(session, (*RUNTIME.requires, *RUNTIME.wants(session, RuntimeOptions())))
+        reason = reason or ("" if chosen.is_possible else chosen.reasons)
+        reason = reason or ("\n".join(missing.values()) if self.runtime == AUTO else "")
+        self.measure_button.setVisible(bool(missing))
+        self.measure_button.setEnabled(not reason)
+        self.measure_button.setToolTip(as_tip(tr(reason or RUNTIME.summary)))
 
     def repair_plan(self, form: Form) -> None:
         """Repair what a form's runtime refuses, as one undoable step."""

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-
-from PySide6.QtWidgets import QMenu, QToolButton
-
-from workbench.deployment.proof.child import missing_package
 from workbench.gui.panels.deploy.forms import DeployForms
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell import step_keys
-from workbench.gui.shell.foreign import as_line, as_tip
-from workbench.gui.shell.widgets import fitted, named, open_menu, row
-from workbench.gui.shell.words import tr
+from workbench.gui.shell.widgets import fitted
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.deployments import Form
 from workbench.measurement.units import runtime_unit
 from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
-from workbench.steps.checks.runtime import AUTO, LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs, runtimes
+from workbench.steps.checks.runtime import proofs
 from workbench.steps.files.first_session import is_first_look
 
 FIELDS = (
@@ -56,41 +46,19 @@ FIELDS = (
     Field("Tokens", lambda row: row.tokens, tip="Whether the runtime splits a text into the same tokens"),
 )  # fmt: skip
 
-WRITTEN = {
-    LLAMA_CPP: "gguf", TRANSFORMERS: "compressed-tensors", "torchao": "torchao", "mlx": "mlx", "onnxruntime": "onnx",
-    "openvino": "onnx",
-}  # fmt: skip
-"""The form in which each runtime gets the plan."""
-
-
 MOST_ROWS = 4
 """Rows of the table below the cards; it is scrolled to the others."""
 
 
 class DeployPanel(Panel):
-    """*Export* writes a form.  *Run* runs the plan's file in a runtime and adds a row for it and the model as it is."""
-
-    runtime, file = AUTO, ""
-    """The one chosen last, and the exported file to run in it (empty: one of the moment)."""
+    """The forms of the plan as cards; below, what plans did in their runtimes, and the model as it is."""
 
     def _build(self) -> None:
         self.forms = DeployForms(self.context)
-        self.forms.shown, self.forms.measure = self._offer, self._measure
-        self.run, menu = named(QToolButton(), "Run in a Runtime"), QMenu(self)
-        self.run.setText(tr("Run in a Runti&me"))
-        open_menu(self.run, menu)
-        menu.setToolTipsVisible(True)
-        self.entries = {each.value: menu.addAction(each.label, partial(self.prove, each.value)) for each in runtimes()}
         self.summary = fitted()
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
         self.table.resizeColumnsToContents()
-        self.column(
-            self.forms,
-            row(self.run, self.summary, stretch=self.summary),
-            self.table,
-            stretch=self.forms,
-            focus=(self.forms,),
-        )
+        self.column(self.forms, self.summary, self.table, stretch=self.forms, focus=(self.forms,))
 
     def redraw(self, old: State, new: State) -> None:
         """Show every proof, or say what is missing."""
@@ -100,49 +68,9 @@ class DeployPanel(Panel):
         if session is None:
             return
         self.forms.show_state(new)
-        wants, rows = RUNTIME.wants(session, RuntimeOptions()), proofs(session)
-        reason = step_keys.why_not(session, (*RUNTIME.requires, *wants))
-        self.run.setEnabled(not reason)
-        self.run.setToolTip(as_tip(tr("Not now: {}").format(tr(reason)) if reason else tr(RUNTIME.summary)))
+        rows = proofs(session)
         own = identity(session, session.plan) if rows else ""
-        mine = next((each for each in reversed(rows) if each.plan == own), None)
         self.table.show_records(rows, rows[-1].unit if rows else runtime_unit(session.model.output))
         self.table.setFixedHeight(self.table.verticalHeader().defaultSectionSize() * (min(len(rows), MOST_ROWS) + 3))
-        if reason:
-            text = f"{reason[:1].upper()}{reason[1:]}"
-        elif mine is None:
-            text = "This plan has not run in its runtime yet"
-        else:
-            speed = quantities.number(mine.generation_speed or mine.prompt_speed)
-            text = (
-                f"Loss of this plan: {quantities.number(mine.runtime_loss)} {mine.unit} in the runtime, "
-                f"{quantities.number(mine.plan_loss)} evaluated, over "
-                f"{quantities.plural(mine.positions, 'position')} of {mine.data}; {speed} a second ({mine.runtime})"
-            )
-        self.summary.setText(text)
-
-    def _offer(self) -> None:
-        """Offer the runtimes that are installed and run the plan; the others say why not."""
-        forms = {each.form.kind: each for each in self.forms.rows}
-        for each in runtimes():
-            form, missing = forms.get(WRITTEN[each.value]), missing_package(each.value)
-            refused = "" if form is None or form.is_possible else form.verdict
-            why, entry = "not installed" if missing else refused, self.entries[each.value]
-            entry.setText(as_line(tr(each.label) + (f" – {tr(why)}" if why else "")))
-            entry.setToolTip(as_tip(tr(missing or (form.reasons if form and refused else RUNTIME.summary))))
-            entry.setEnabled(not why)
-        kind = self.forms.chosen.form.kind if self.forms.chosen else ""
-        self.forms.measure_button.setVisible(kind in WRITTEN.values())
-        self.forms.measure_button.setEnabled(self.run.isEnabled() and any(self._measuring(kind)))
-
-    def _measuring(self, kind: str) -> Iterator[str]:
-        """Return the runtimes in which a form can be measured now."""
-        return (name for name, entry in self.entries.items() if WRITTEN[name] == kind and entry.isEnabled())
-
-    def _measure(self, form: Form, file: str) -> None:
-        self.prove(next(self._measuring(form.kind)), file)
-
-    def prove(self, runtime: str, file: str = "") -> None:
-        """Ask how the current plan's file is run in a runtime, and run it there, in the engine's machine."""
-        self.runtime, self.file = runtime, file
-        self.context.trigger("runtime")
+        ran = any(each.plan == own for each in rows)
+        self.summary.setText("Plans in their runtime" if ran else "This plan has not run in its runtime yet")

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from workbench.gui.context.worker import FEW, Worker
+from workbench.gui.shell.copying import offer_copy
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import offer_copy
 from workbench.insight import quantities
 from workbench.insight.dashboard import Dashboard, Difference, KeyFigure, best_uniform
 from workbench.planning.latest import same_objects

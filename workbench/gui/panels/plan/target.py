@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from functools import partial
 
 from workbench.deployment.networks import unknown_network
 from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.context.context import Context
+from workbench.gui.context.worker import FEW, Worker
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
-from workbench.insight.legality import Refusal, by_reason, latest_refusals, unknown_rounding
+from workbench.insight.legality import Refusal, by_reason, latest_refusals, refusals, unknown_rounding
 from workbench.insight.legality import repair as repaired
 from workbench.insight.roles import lacks_schemes
 from workbench.planning.latest import same_objects
 from workbench.session.contents import ANY
+from workbench.session.session import Session
 from workbench.session.workspace import State
 
 
@@ -25,9 +29,11 @@ class PlanTarget(PanelPart):
     def _build(self) -> None:
         self._basis: tuple[object, ...] = ()
         self._refusals: tuple[Refusal, ...] = ()
+        self._worker = Worker(self, self.context.workspace.show_target)
         self.box = combo(
             "Target of the plan", [(ANY, ""), *((target(name).title, name) for name in target_names())],
-            lambda: self.context.workspace.show_target(self.box.currentData() or ""),
+            lambda: self._worker.ask(partial(_judged, self.state, self.box.currentData() or ""),
+                                     len(self.state.assignments)),
             "What the plan must run on: only the schemes that it runs are offered", letters=20,
         )  # fmt: skip
         self.box.insertSeparator(1 + len(RUNTIMES))
@@ -74,9 +80,16 @@ def repair(context: Context, state: State, name: str) -> None:
 
     Say what it made of the size and what finds a better plan, or what could not be repaired.
     """
-    if state.session is None or not name or not state.assignments:
+    if state.session is not None and name and state.assignments:
+        context.tasks.start(_repair(context, state, state.session, name))
+
+
+async def _repair(context: Context, state: State, session: Session, name: str) -> None:
+    """Look for the repair, of thousands of layers in a thread; what was edited meanwhile is left alone."""
+    work = partial(repaired, session.plan, session.model.layers, name, state.assignments)
+    result = work() if len(state.assignments) <= FEW else await asyncio.to_thread(work)
+    if context.workspace.state.session is not session:
         return
-    result = repaired(state.session.plan, state.session.model.layers, name, state.assignments)
     title, count = target(name).title, quantities.plural(len(result.changes), "layer")
     if result.changes:
         context.workspace.edit(f"Repair {count} for {title}", lambda session: replace(session, plan=result.plan))
@@ -86,15 +99,19 @@ def repair(context: Context, state: State, name: str) -> None:
         context.messages.say(f"Repaired {count}", _outcome(state, context.workspace.state, name))
 
 
+def _judged(state: State, name: str) -> str:
+    """Return the name of a target once it is known what it refuses, as is then shown within a frame."""
+    if state.session is not None:
+        refusals(state.session.plan, state.session.model.layers, name, state.assignments)
+    return name
+
+
 def _outcome(before: State, after: State, name: str) -> str:
     """Return what a repair for the target ``name`` made of the size, and what comes next."""
-    title, said = target(name).title, tr("for {}")
+    said = tr("for {}").format(target(name).title)
     if before.totals is not None and after.totals is not None:
-        said = tr("for {}: {} before, {} now")
-        sizes = [quantities.data_size(each.totals.nbytes) for each in (before, after) if each.totals]
-        said = said.format(title, *sizes)
-    else:
-        said = said.format(title)
+        sizes = [quantities.data_size(each.nbytes) for each in (before.totals, after.totals)]
+        said = tr("for {}: {} before, {} now").format(target(name).title, *sizes)
     if after.session is None or after.session.table(after.metric) is None:
         return said
     scored = not lacks_schemes(after.session, after.metric, name, after.assignments)
