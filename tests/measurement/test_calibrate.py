@@ -23,11 +23,13 @@ from tests.models.networks import (
     tokens,
 )
 from tests.numerics.statistics.same import same
+from tests.zoo.architectures import save as save_tiny
 from workbench.errors import CancelledError, DataError
 from workbench.measurement import calibrate as calibrate_module
 from workbench.measurement.calibrate import calibrate, weight_statistics
 from workbench.measurement.second_moments import SecondMoments
 from workbench.models.layer import LayerKind
+from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
 from workbench.numerics.statistics.observe import observe_tokens
 from workbench.sensitivity.score import score
@@ -132,6 +134,39 @@ def test_padding_is_not_observed():
     result = calibrate(decoder(), Padded(input_ids=ids, attention_mask=mask), batch_size=4)
     assert result.statistics["up", "input"].count == 10 * 5 * 8
     assert result.curvature["up"].count == 50
+
+
+def test_frames_of_padded_sounds_are_not_observed(tmp_path):
+    """A frame is real where the points that it begins with are: one for 5 points, then one for 10."""
+    save_tiny(tmp_path, "Wav2Vec2ForCTC", feat_extract_norm="layer")
+    model, lengths = open_model(tmp_path), [1600, 810]
+    mask = (torch.arange(1600) < torch.tensor(lengths)[:, None]).long()
+    data = Rows(inputs=torch.randn(2, 1600, generator=torch.Generator().manual_seed(0)) * mask, attention_mask=mask)
+    seen = calibrate(model, data, batch_size=2).statistics
+    for layer, step in (("wav2vec2.feature_extractor.conv_layers.1.conv", 5), ("lm_head", 10)):
+        x, _ = tapped(model, data, layer)
+        x = x.transpose(1, 2) if step == 5 else x
+        real = torch.cat([each[: -(-length // step)] for each, length in zip(x, lengths, strict=True)])
+        assert seen[layer, "input"].count == real.numel() < x.numel()
+        np.testing.assert_allclose(seen[layer, "input"].channel_absmax, real.abs().amax(dim=0), rtol=1e-5)
+
+
+def test_a_convolution_over_as_many_tokens_as_channels_is_observed_by_channel():
+    class Convolved(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.mix, self.out = nn.Embedding(9, 6), nn.Conv1d(6, 6, 3, padding=1), nn.Linear(6, 9)
+
+        def forward(self, input_ids, attention_mask=None):
+            return self.out(self.mix(self.embed(input_ids).transpose(1, 2)).transpose(1, 2))
+
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]])
+    data = Rows(input_ids=torch.arange(12).reshape(2, 6) % 9, attention_mask=mask)
+    model = model_of(Convolved(), OutputKind.TOKEN_LOGITS)
+    x, _ = tapped(model, data, "mix")
+    seen = calibrate(model, data, batch_size=2).statistics["mix", "input"]
+    assert seen.count == 9 * 6
+    np.testing.assert_allclose(seen.channel_absmax, x.transpose(1, 2)[mask == 1].abs().amax(dim=0), rtol=1e-5)
 
 
 def test_tensors_are_not_held_longer_than_the_network_wants_them(monkeypatch):

@@ -13,9 +13,11 @@ from torch import nn
 
 from tests.models.execution.test_uses import IDS, opened
 from workbench.measurement.calibrate import Calibration, calibrate
+from workbench.measurement.gradients import GradientPass
 from workbench.measurement.second_moments import SecondMoments
 from workbench.models.execution.network import NetworkModel
 from workbench.models.layer import LayerKind
+from workbench.models.model import Routed
 from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
 from workbench.quantization.quantize import quantize
@@ -134,6 +136,32 @@ def test_all_ways_of_multiplying_give_one_curvature(style: str) -> None:
         assert torch.equal(model.weight(name), mixture("loop").weight(name))
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_columns_weigh_as_the_gradients_of_each_expert_s_tokens_say(style: str) -> None:
+    """Tokens that the output hardly depends on count as little in a prediction and in GPTQ's moments."""
+    model, own = seen(style)
+    pairs: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+
+    class Collected:
+        def forward(self, *_: object) -> None: ...
+
+        def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
+            if name == "experts.up":
+                pairs.append((routed.numbers, routed.rows(x).double(), routed.rows(gradient).double()))
+
+    for number, batch in enumerate(IDS.batches(64)):
+        GradientPass(model).run(batch, 64 * number, 0, lambda *_: None, lambda *_: None, experts=Collected())
+    numbers, x, d = (torch.cat(each) for each in zip(*pairs, strict=True))
+    known = SecondMoments(model, IDS, own.curvature, batch_size=64)["experts.up"]
+    assert known.by_loss is not None and known.full is not None
+    for expert in range(COUNT):
+        of, squares = x[numbers == expert], d[numbers == expert].square().sum(dim=1)
+        moment = torch.einsum("t,ti,tj->ij", squares, of, of)
+        moment *= of.square().mean(dim=0).sum() / moment.trace()
+        np.testing.assert_allclose(known.full[expert], moment.numpy(), rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(known.weighing[expert], moment.diagonal().numpy(), rtol=1e-3)
+
+
 def test_the_prediction_is_what_is_measured() -> None:
     model, own = seen("grouped")
     names = list(model.routed)
@@ -175,7 +203,8 @@ def test_a_network_without_mixtures_says_that_all_experts_change_nothing() -> No
 @pytest.mark.parametrize("all_experts", (False, True))
 def test_second_moments_of_each_expert(all_experts: bool) -> None:
     model, own = seen("grouped", starved=1, all_experts=all_experts)
-    full = SecondMoments(model, IDS, own.curvature, batch_size=64)["experts.up"].full
+    plain = {name: dataclasses.replace(known, by_loss=None) for name, known in own.curvature.items()}
+    full = SecondMoments(model, IDS, plain, batch_size=64)["experts.up"].full
     tokens = tokens_of(Mixture("grouped", 1))
     if all_experts:
         x = Mixture("grouped", 1).embedding(IDS.tensors["input_ids"]).reshape(-1, WIDTH).detach().double()

@@ -56,7 +56,7 @@ class Interrupt:
 
 
 def test_values_come_back_as_they_were() -> None:
-    places = BatchPlaces(first=3, samples=2, ids=np.arange(6).reshape(2, 3), real=None)
+    places = BatchPlaces(first=3, samples=2, ids=np.arange(6).reshape(2, 3))
     shared = np.array([1.5, np.nan])
     value = {
         ("a", "input"): [places, places], "b": (1, 2.5, None, True, float("inf")), "c": [shared, shared],

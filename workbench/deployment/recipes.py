@@ -121,7 +121,10 @@ def auto_round(summary: ModelSummary, assignments: Assignments) -> dict[str, Any
     """Return ``layer_config`` of ``auto_round.AutoRound``; ExportError for what AutoRound lacks."""
     layers: dict[str, Any] = {}
     reasons = _inputs_alone(summary, assignments) | _caches(summary, assignments)
-    reasons |= _others(_quantized(summary, assignments), "AutoRound quantizes linear modules", _is_linear_module)
+    reasons |= _others(
+        _quantized(summary, assignments), "AutoRound quantizes linear modules",
+        lambda layer: layer.kind is LayerKind.LINEAR and _is_module(layer),
+    )  # fmt: skip
     for layer in summary.stored:
         assignment = assignments[layer.name]
         if assignment.weights == KEEP:
@@ -162,10 +165,6 @@ def _auto_round_layer(assignment: Assignment) -> dict[str, Any] | str:
 def _is_module(layer: Layer) -> bool:
     """Return whether a layer is the weight of a module of its name; experts in one tensor and routers are not."""
     return layer.parameter == f"{layer.name}.weight"
-
-
-def _is_linear_module(layer: Layer) -> bool:
-    return layer.kind is LayerKind.LINEAR and _is_module(layer)
 
 
 def _others(layers: Iterable[Layer], what: str, holds: Callable[[Layer], bool]) -> dict[str, str]:

@@ -25,8 +25,8 @@ from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, Token
 from workbench.measurement.weight_gradients import ConvolutionGeometry, Sketches, Squares, row_and_column_squares
 from workbench.models.data.batches import (
     Data,
+    Padding,
     numbered_batches,
-    padding_masks,
     require_classes,
     require_data,
     require_repeatable,
@@ -34,7 +34,6 @@ from workbench.models.data.batches import (
     samples_of,
     tappable,
     units_of,
-    without_padding,
 )
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
@@ -153,7 +152,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     """Run a batch and return what it contributes."""
     layers, batch = _layers(model), model.on_device(piece.batch)
     sums = _BatchSums(
-        model=model, batch=batch, layers=layers, places=BatchPlaces.of(batch, piece.first), masks=padding_masks(batch),
+        model=model, batch=batch, layers=layers, places=BatchPlaces.of(batch, piece.first), padding=Padding.of(batch),
         sketches=Sketches(generators=sample_generators(~piece.seed, piece.first, batch)),
     )  # fmt: skip
     if piece.curvature:
@@ -215,7 +214,7 @@ class _BatchSums:
     batch: Batch
     layers: Mapping[str, Layer]
     places: BatchPlaces
-    masks: tuple[torch.Tensor, ...]
+    padding: Padding
     sketches: Sketches
     observed: list[tuple[str, str, Observed]] = field(default_factory=list)
     gradients: list[tuple[str, Squares]] = field(default_factory=list)
@@ -288,10 +287,10 @@ class _BatchSums:
         self._bounded(name, tap, shared.observed[0])
 
     def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
-        """Observe a tensor without its padding tokens."""
-        real = without_padding(tensor.detach(), self.masks)
+        """Observe a tensor without its padding."""
+        mask, real = self.padding.mask(tensor, axis), self.padding.real(tensor.detach(), axis)
         statistics, squares, peaks = observe_tokens(real, axis)
-        placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places)
+        placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places, mask)
         return _Seen(
             storage=StorageWeakRef(tensor.untyped_storage()),  # type: ignore[no-untyped-call]
             place=_place(tensor), axis=axis, observed=(statistics, squares, placed),

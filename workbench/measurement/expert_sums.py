@@ -6,7 +6,7 @@ A row of a product is a token that was sent to an expert.  Tokens are taken as i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,14 +32,15 @@ class ExpertSums:
     """What one batch contributes; ``look`` observes rows ``[tokens, features]`` of a layer's input or output.
 
     ``seen`` are the statistics by layer, tap and whether all tokens were shown to all experts; ``squares`` sums of the
-    inputs' squares ``[experts, columns]`` with the tokens ``[experts]``, in the same way; ``rows`` sums of squared
-    gradients ``[experts, rows]``; ``scatter`` the number of gradients, their sum and sum of squares.
+    inputs' squares ``[experts, columns]`` with the tokens ``[experts]``, in the same way; ``rows`` and ``columns`` sums
+    of squared gradients ``[experts, rows or columns]``; ``scatter`` their number, sum and sum of squares.
     """
 
     look: Callable[[str, str, torch.Tensor], Observed | None] | None
     seen: dict[tuple[str, str, bool], LayerStatistics] = field(default_factory=dict)
     squares: dict[tuple[str, bool], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     rows: dict[str, torch.Tensor] = field(default_factory=dict)
+    columns: dict[str, torch.Tensor] = field(default_factory=dict)
     scatter: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
@@ -57,10 +58,11 @@ class ExpertSums:
 
     def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
         """Add the squared gradients at the weight, of each token alone."""
-        lengths = routed.rows(x).double().square().sum(dim=1)
-        squares = routed.rows(gradient).double().square() * lengths[:, None]
-        add_to(self.rows, name, by_expert(squares, routed.numbers, routed.count))
-        add_to(self.scatter, name, scatter_of(squares.sum(dim=1)))
+        inputs, squares = routed.rows(x).double().square(), routed.rows(gradient).double().square()
+        lengths, weights = inputs.sum(dim=1, keepdim=True), squares.sum(dim=1, keepdim=True)
+        add_to(self.rows, name, by_expert(squares * lengths, routed.numbers, routed.count))
+        add_to(self.columns, name, by_expert(inputs * weights, routed.numbers, routed.count))
+        add_to(self.scatter, name, scatter_of((lengths * weights).squeeze(1)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +74,7 @@ class RoutedSums:
     counts: dict[str, torch.Tensor] = field(default_factory=dict)
     sent: dict[str, torch.Tensor] = field(default_factory=dict)
     rows: dict[str, torch.Tensor] = field(default_factory=dict)
+    columns: dict[str, torch.Tensor] = field(default_factory=dict)
     scatter: dict[str, torch.Tensor] = field(default_factory=dict)
     everywhere: dict[str, bool] = field(default_factory=dict)
 
@@ -91,12 +94,14 @@ class RoutedSums:
                 add_to(self.counts, name, counts)
         for name, rows in batch.rows.items():
             add_to(self.rows, name, rows)
+            add_to(self.columns, name, batch.columns[name])
             add_to(self.scatter, name, batch.scatter[name])
 
     def curvature(self, layers: Mapping[str, Layer], units: int) -> dict[str, Curvature]:
         """Return the curvature of each layer: ``columns`` and ``counts`` by expert.
 
         An expert without tokens has the mean expert's inputs, and the gradients of one token of the mean expert.
+        Where all saw all tokens, of most of which no gradients are known, inputs are not weighed by them.
         """
         curvature = {}
         for name, rows in self.rows.items():
@@ -105,7 +110,10 @@ class RoutedSums:
             columns[counts == 0] = self.squares[name].sum(dim=0) / counts.sum().clamp_min(1)
             squares = torch.where(sent[:, None] > 0, rows, rows.sum(dim=0) / sent.sum().clamp_min(1)) / units
             lengths = columns.sum(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+            sums, total = self.columns[name], self.columns[name].sum(dim=1, keepdim=True)
+            by_loss = torch.where(total > 0, sums * (lengths / total.clamp_min(1e-300)), columns)
             curvature[name] = Curvature(
+                by_loss=None if name in self.everywhere else by_loss.cpu().numpy(),
                 rows=(squares / lengths).reshape(-1).cpu().numpy(), columns=columns.cpu().numpy(), full=None,
                 count=int(counts.sum()), counts=self.sent[name].cpu().numpy(),
                 shown=int(counts[0]) if name in self.everywhere else 0,
@@ -144,23 +152,28 @@ class RoutedSums:
 class ExpertMoments:
     """Sums of ``x x^T`` over the tokens of each expert, float32 ``[experts, columns, columns]``, by layer.
 
-    Where all experts were shown all tokens, only those count.
+    Where all experts were shown all tokens, only those count.  Tokens of ``weighed`` layers count as their squared
+    gradients do.
     """
 
     spill: Spill
+    weighed: Collection[str] = ()
     sums: dict[str, torch.Tensor] = field(default_factory=dict)
     counts: dict[str, torch.Tensor] = field(default_factory=dict)
     _again: set[str] = field(default_factory=set)
     _divided: set[str] = field(default_factory=set)
+    _units: dict[str, float] = field(default_factory=dict)
 
     def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
         """Add the tokens of a product."""
         if routed.again and name not in self._again:  # what came before were tokens of this very batch, the first
             self._again.add(name)
             del self.sums[name], self.counts[name]
-        if name in self._again and not routed.again:
-            return
-        rows, numbers = routed.rows(x.detach()).float(), routed.numbers
+        if name not in self.weighed and (routed.again or name not in self._again):
+            self._add(name, routed, routed.rows(x.detach()).float())
+
+    def _add(self, name: str, routed: Routed, rows: torch.Tensor) -> None:
+        numbers = routed.numbers
         if name not in self.sums:
             self.sums[name] = self.spill.zeros(rows, routed.count, rows.shape[1], rows.shape[1])
             self.counts[name] = torch.zeros(routed.count, dtype=torch.int64)
@@ -171,7 +184,11 @@ class ExpertMoments:
         self.counts[name] += counts.cpu()
 
     def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Gradients of experts' outputs are not summed."""
+        """Add the tokens of a weighed product."""
+        if name in self.weighed:
+            lengths = routed.rows(gradient).float().norm(dim=1, keepdim=True)
+            self._units[name] = self._units.get(name) or unit_of(lengths)
+            self._add(name, routed, routed.rows(x.detach()).float() * (lengths * (self._units[name] or 1.0)))
 
     def means(self, name: str) -> torch.Tensor:
         """Return the means in place of the sums; an expert without tokens gets the mean of all tokens."""
@@ -189,6 +206,12 @@ def shown_everything(curvature: Curvature | None) -> bool:
     """Return whether all experts of a layer were shown all tokens; earlier sessions have them as their counts."""
     counts = None if curvature is None else curvature.seen
     return counts is not None and len(counts) > 1 and bool((counts == counts[0]).all()) and counts[0] > 0
+
+
+def unit_of(lengths: torch.Tensor) -> float:
+    """Return a power of two near one part of the sum of ``lengths``, whose squares might vanish; 0 where all are 0."""
+    total = float(lengths.sum())
+    return 2.0 ** min(-math.frexp(total)[1], 126) if total > 0 else 0.0
 
 
 def by_expert(rows: torch.Tensor, numbers: torch.Tensor, count: int) -> torch.Tensor:

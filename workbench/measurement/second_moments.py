@@ -6,7 +6,6 @@ collected again from the calibration's data, some layers at a time, and never st
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 
 from workbench.errors import AlgorithmError
-from workbench.measurement.expert_sums import ExpertMoments, shown_everything
+from workbench.measurement.expert_sums import ExpertMoments, shown_everything, unit_of
 from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.partial_results import digest
@@ -24,12 +23,11 @@ from workbench.measurement.weight_gradients import ConvolutionGeometry, same_ten
 from workbench.memory import Spill, available_memory, disk_room, size_text
 from workbench.models.data.batches import (
     Data,
+    Padding,
     numbered_batches,
-    padding_masks,
     routed,
     samples_of,
     tappable,
-    without_padding,
 )
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
@@ -211,16 +209,16 @@ class _Sums:
     outputs: dict[str, SymmetricSum] = field(default_factory=dict)
     sampled: dict[str, int] = field(default_factory=dict)
     finite: bool = True
-    _masks: tuple[torch.Tensor, ...] = ()
+    _padding: Padding = Padding()
     _samples: int = 1
     _last: tuple[str, torch.Tensor, int] | None = None
     _shared: tuple[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        self.experts = ExpertMoments(spill=self.spill)
+        self.experts = ExpertMoments(spill=self.spill, weighed=self.weighed)
 
     def begin(self, batch: Batch) -> None:
-        self._masks, self._last, self._samples = padding_masks(batch), None, samples_of(batch)
+        self._padding, self._last, self._samples = Padding.of(batch), None, samples_of(batch)
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         """Add what a layer is multiplied with; the same tensor is multiplied once for all layers that get it."""
@@ -234,7 +232,7 @@ class _Sums:
         if owner not in (name, at_hand):
             self.apart.add(name)
         self._last = (owner, tensor, tensor._version)
-        rows = _multiplied(self.layers[name], tensor, output, self._masks) if owner == name else None
+        rows = _multiplied(self.layers[name], tensor, output, self._padding) if owner == name else None
         if rows is not None:
             self._add(name, rows)
 
@@ -250,9 +248,8 @@ class _Sums:
         if name in self.weighed:
             lengths = gradient.reshape(-1, layer.matrix[0]).float().norm(dim=1, keepdim=True)
             self.finite = self.finite and bool(lengths.isfinite().all())
-            if name not in self.units and (total := float(lengths.sum())) > 0:
-                self.units[name] = 2.0 ** min(-math.frexp(total)[1], 126)
-            rows = tensor.reshape(-1, tensor.shape[-1]).float() * (lengths * self.units.get(name, 1.0))
+            self.units[name] = self.units.get(name) or unit_of(lengths)
+            rows = tensor.reshape(-1, tensor.shape[-1]).float() * (lengths * (self.units[name] or 1.0))
             self._add(name, rows.unsqueeze(0))
         if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS or not gradient.numel():
             return
@@ -276,11 +273,10 @@ class _Sums:
     def mean(self, name: str, known: Curvature) -> Curvature:
         """Return ``known`` with the layer's whole moments; as it is where no batch reached the layer."""
         if name in self.experts.sums:
-            return replace(known, full=self.experts.means(name).cpu().numpy())
+            mean = self.experts.means(name).cpu()
+            return replace(known, full=(_as_large(mean, known) if name in self.weighed else mean).numpy())
         if name in self.weighed and name in self.inputs:
-            mean = self.inputs[name].mean(self.counts[name])[0]
-            trace = float(mean.trace())
-            mean *= float(known.columns.sum()) / trace if trace > 0 else 0.0
+            mean = _as_large(self.inputs[name].mean(self.counts[name]), known)[0]
             return replace(known, full=mean.numpy(), outputs=self._outputs(name))
         owner = self.owner.get(name, "")
         if owner not in self.inputs:
@@ -294,12 +290,17 @@ class _Sums:
         return self.outputs[name].mean(self.sampled[name])[0].numpy() if name in self.outputs else None
 
 
-def _multiplied(
-    layer: Layer, tensor: torch.Tensor, output: torch.Tensor, masks: tuple[torch.Tensor, ...]
-) -> torch.Tensor | None:
+def _as_large(means: torch.Tensor, known: Curvature) -> torch.Tensor:
+    """Return weighed moments ``[runs, columns, columns]`` in the unit of the inputs' squares, by their traces."""
+    traces = means.diagonal(dim1=1, dim2=2).sum(dim=1, dtype=torch.float64)
+    sums = torch.from_numpy(known.by_run.sum(axis=1)).double()
+    return means * torch.where(traces > 0, sums / traces.clamp_min(1e-300), 0.0).float()[:, None, None]
+
+
+def _multiplied(layer: Layer, tensor: torch.Tensor, output: torch.Tensor, padding: Padding) -> torch.Tensor | None:
     """Return what a layer is multiplied with, float32 ``[groups, positions, columns]``; None where it is not known."""
     if layer.kind is LayerKind.LINEAR:
-        return without_padding(tensor, masks).reshape(1, -1, tensor.shape[-1]).float()
+        return padding.real(tensor).reshape(1, -1, tensor.shape[-1]).float()
     geometry = ConvolutionGeometry.of(layer, tensor, output) if output.requires_grad else None
     return None if geometry is None else sampled_inputs(geometry, tensor)
 

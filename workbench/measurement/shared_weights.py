@@ -23,12 +23,9 @@ class SharedCurvature(Curvature):
 
     def importance(self) -> np.ndarray:
         """Return the sum itself, float32 ``[rows, columns]``: rows that are never looked up are the head's alone."""
-        rows, columns = (np.stack(each).astype(np.float32) for each in zip(*map(_factors, self.uses), strict=True))
+        factors = ((use.rows, use.weighing[0]) for use in self.uses)
+        rows, columns = (np.stack(each).astype(np.float32) for each in zip(*factors, strict=True))
         return rows.T @ columns
-
-
-def _factors(use: Curvature) -> tuple[np.ndarray, np.ndarray]:
-    return use.rows, use.weighing[0]
 
 
 def curvature_of(summary: ModelSummary, curvature: Mapping[str, Curvature], name: str) -> Curvature | None:

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import torch
 
-from workbench.models.data.batches import samples_of, token_mask
+from workbench.models.data.batches import samples_of
 from workbench.models.data.samples import Decode
 from workbench.models.model import Batch
 from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers, merged
@@ -27,52 +27,51 @@ Key = tuple[str, str]
 class BatchPlaces:
     """Where the tokens of one batch's tensors are, without the batch itself, which may be large.
 
-    ``first`` is the number of its first sample; ``ids`` the token ids, int ``[samples, tokens]``, where there are any;
-    ``real`` sample and position of every token that is not padding, int64 ``[tokens, 2]``, None where all are real.
+    ``first`` is the number of its first sample; ``ids`` the token ids, int ``[samples, tokens]``, where there are any.
     """
 
     first: int
     samples: int
     ids: np.ndarray | None
-    real: np.ndarray | None
 
     @staticmethod
     def of(batch: Batch, first: int) -> BatchPlaces:
         """Read off the batch what is needed later."""
-        ids, mask = batch.get("input_ids"), token_mask(batch)
-        real = None if mask is None else mask.flatten(1).nonzero().cpu().numpy()
-        return BatchPlaces(
-            first=first, samples=samples_of(batch), real=real,
-            ids=None if ids is None or ids.dim() != 2 else ids.cpu().numpy(),
-        )  # fmt: skip
+        ids = batch.get("input_ids")
+        known = None if ids is None or ids.dim() != 2 else ids.cpu().numpy()
+        return BatchPlaces(first=first, samples=samples_of(batch), ids=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacedPeaks:
-    """The ``peaks`` of one tensor of a batch; ``shape`` are its axes without the channels', padding dropped."""
+    """The ``peaks`` of one tensor of a batch; ``shape`` are its axes without the channels', padding dropped.
+
+    ``real`` (bool, samples x positions) says which positions are left, None where all are.
+    """
 
     peaks: Peaks
     places: BatchPlaces
     shape: tuple[int, ...]
+    real: np.ndarray | None = None
 
     @staticmethod
-    def of(peaks: Peaks, tensor: torch.Tensor, axis: int, places: BatchPlaces) -> PlacedPeaks:
+    def of(
+        peaks: Peaks, tensor: torch.Tensor, axis: int, places: BatchPlaces, real: torch.Tensor | None = None
+    ) -> PlacedPeaks:  # fmt: skip
         """Remember the shape of ``tensor``, whose channels lie along ``axis``."""
         shape = list(tensor.shape)
         del shape[axis]
-        return PlacedPeaks(peaks=peaks, places=places, shape=tuple(shape))
+        kept = None if real is None else real.cpu().numpy()
+        return PlacedPeaks(peaks=peaks, places=places, shape=tuple(shape), real=kept)
 
     def place(self, where: int) -> tuple[int, int, int, int]:
         """Return sample, position, width and token id of a flat place; -1 (width 0) for what is not known."""
-        real, ids = self.places.real, self.places.ids
-        if real is not None and self.shape == (len(real),):
-            sample, position = real[where].tolist()
-            tokens = True
-        elif self.shape and self.shape[0] == self.places.samples:
-            sample, position = divmod(where, prod(self.shape[1:]))
-            tokens = ids is not None and self.shape == ids.shape
-        else:
+        ids, shape = self.places.ids, self.shape if self.real is None else self.real.shape
+        if not shape or shape[0] % self.places.samples or (self.real is None and shape[0] != self.places.samples):
             return -1, -1, 0, -1
+        place = where if self.real is None else int(np.flatnonzero(self.real)[where])
+        sample, position = divmod(place, prod(shape) // self.places.samples)
+        tokens = ids is not None and shape == ids.shape
         token = int(ids[sample, position]) if tokens and ids is not None else -1
         return sample + self.places.first, position, self.shape[-1] if len(self.shape) > 2 else 0, token
 

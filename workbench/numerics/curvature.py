@@ -71,7 +71,7 @@ class Curvature:
     @property
     def weighing(self) -> np.ndarray:
         """What errors of each column weigh, as ``[runs, columns]``."""
-        return self.by_run if self.by_loss is None else self.by_loss.reshape(1, -1)
+        return self.by_run if self.by_loss is None else self.by_loss.reshape(self.by_run.shape)
 
     @property
     def seen(self) -> np.ndarray | None:

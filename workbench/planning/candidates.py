@@ -119,7 +119,9 @@ class Builder:
         return [groups[number] for number in range(len(requests))]
 
     def _menu(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> _Menu:
-        kinds = tuple((each.kind, each.matrix, each.dtype, each.axes, "" if _is_plain(each) else each.name)
+        own = {each.name for each in members  # those that a target knows by their name, not by their kind alone
+               if each.kind is LayerKind.EMBEDDING or each.parameter != f"{each.name}.weight"}  # fmt: skip
+        kinds = tuple((each.kind, each.matrix, each.dtype, each.axes, each.name if each.name in own else "")
                       for each in members)  # fmt: skip
         key = (limit, inputs, kinds if self.legal else 0)
         menu = self._menus.get(key)
@@ -240,11 +242,6 @@ class Builder:
             times = np.array([self.times.of(layer, each.weights, each.inputs(inputs)) for each in menu.candidates])
             menu.times[key] = np.zeros(len(times)) if np.isnan(times).all() else times
         return menu.times[key]
-
-
-def _is_plain(layer: Layer) -> bool:
-    """Return whether a layer is the weight of a module that a target knows by its kind, not by its name."""
-    return layer.kind is not LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
 
 
 Chosen = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]

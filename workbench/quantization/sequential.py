@@ -10,7 +10,7 @@ import torch
 
 from workbench.measurement.second_moments import sampled_inputs
 from workbench.measurement.weight_gradients import ConvolutionGeometry
-from workbench.models.data.batches import Data, batches_of, padding_masks, tappable, without_padding
+from workbench.models.data.batches import Data, Padding, batches_of, tappable
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Replacement
 from workbench.numerics.rounding.algorithm import PrefixMoments
@@ -100,5 +100,5 @@ def stage_inputs(stage: Stage, tensor: torch.Tensor, batch: Batch) -> torch.Tens
         sampled = sampled_inputs(stage.geometry, tensor)
         assert sampled is not None
         return sampled
-    real = without_padding(tensor, padding_masks(batch))
+    real = Padding.of(batch).real(tensor)
     return real.reshape(1, -1, real.shape[-1]).float()

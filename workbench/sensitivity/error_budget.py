@@ -184,11 +184,11 @@ def _sums_of_squares(
     batch: Batch, exact: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]
 ) -> dict[str, tuple[float, float]]:
     """Return each block's sums of squared outputs and squared differences; tokens that are padding do not count."""
-    from workbench.models.data.batches import padding_masks, without_padding
+    from workbench.models.data.batches import Padding
 
-    masks, sums = padding_masks(batch), {}
+    padding, sums = Padding.of(batch), {}
     for block in exact.keys() & other.keys():
-        x, y = (without_padding(outputs[block].double(), masks) for outputs in (exact, other))
+        x, y = (padding.real(outputs[block].double()) for outputs in (exact, other))
         sums[block] = float(x.square().sum()), float((y - x).square().sum())
     return sums
 

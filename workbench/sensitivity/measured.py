@@ -122,7 +122,7 @@ def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick
         for scheme in schemes:
             tick(f"{name} as {scheme}")
             rounded[scheme] = round_weight(name, weight, scheme, scoring.algorithm, scoring.known(name)).values
-        if moment is not None and moment.full is not None and moment.by_loss is None:
+        if moment is not None and moment.full is not None and (moment.by_loss is None or name not in tapped):
             yield name, _errors_by_moment(weight, rounded, torch.from_numpy(moment.full))
         elif scoring.dataset is not None and name in tapped:
             yield name, _tapped_errors(scoring, scoring.dataset, name, weight, rounded)

@@ -74,7 +74,8 @@ def constraints_of(
     )
     allowed: dict[str, tuple[str, ...]] = {}
     for pattern, names in allow:
-        allowed[pattern] = (*allowed.get(pattern, ()), *map(_scheme, names))
+        known = (KEEP if name == KEEP else parse_scheme(name).name for name in names)
+        allowed[pattern] = (*allowed.get(pattern, ()), *known)
     rules = Constraints(
         locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=tuple(allowed.items())
     )
@@ -161,10 +162,6 @@ def _columns(table: Sensitivity | None, schemes: Sequence[str]) -> Sensitivity:
             command=f"workbench sensitivity S.qwb --metric predicted_kl_inputs --schemes {','.join(names)}",
         )
     return replace(table, schemes=names, score=table.score[:, [table.column[name] for name in names]])
-
-
-def _scheme(name: str) -> str:
-    return KEEP if name == KEEP else parse_scheme(name).name
 
 
 def _matching(session: Session, pattern: str) -> list[str]:

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from workbench.errors import BackendUnavailableError, DataError, TrustRequiredError
+from workbench.measurement.harness import tasks
 from workbench.measurement.harness.tasks import TaskFiles, evaluate_tasks
 from workbench.measurement.paired import against_baseline
 from workbench.models.data import tokenizing
@@ -281,6 +283,16 @@ def test_tasks_need_trust_a_file_the_harness_and_a_language_model(
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[tasks\]'"):
         evaluate_tasks(model, model, files)
+
+
+def test_git_is_not_asked_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It complains on the terminal outside of a repository, and its answer is not used."""
+    asked = [0]
+    evaluator = SimpleNamespace(get_git_commit_hash=lambda: asked.append(1))
+    monkeypatch.setitem(sys.modules, "lm_eval", SimpleNamespace(evaluator=evaluator))
+    with tasks._within(tmp_path):
+        assert Path.cwd() == tmp_path and not evaluator.get_git_commit_hash()
+    assert asked == [0] and evaluator.get_git_commit_hash() is None and asked == [0, 1]
 
 
 def test_models_that_generate_no_text_are_refused(folder: Path) -> None:

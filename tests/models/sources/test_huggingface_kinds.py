@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch import nn
 
 from tests.models.networks import Rows, model_of
 from tests.models.sources.test_huggingface import save
 from tests.zoo.architectures import save as save_tiny
+from tests.zoo.architectures import shrink
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.divergence import sample_divergence
@@ -53,6 +55,42 @@ def test_words_are_predicted_by_those_before_them_or_by_all(tmp_path: Path, name
     sees_all = bool((model.run(batch) - model.run(other))[:, :-1].abs().max() > 1e-6)
     assert model.summary.output is (OutputKind.TOKEN_CLASSES if sees_all else OutputKind.TOKEN_LOGITS)
     assert model.inputs.sentences is sees_all
+
+
+@pytest.mark.parametrize(("kind", "config"), [("BertModel", "BertConfig"), ("ViTModel", "ViTConfig")])
+def test_a_checkpoint_without_the_pooler_opens_without_it(tmp_path: Path, kind: str, config: str) -> None:
+    """facebook/dino-vitb16 and many sentence models have none; nothing that is judged uses one."""
+    settings = shrink(getattr(transformers, config)())
+    network = getattr(transformers, kind)(settings, add_pooling_layer=False).eval()
+    network.save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    batch = model.sample(2)
+    assert batch is not None and not any("pooler" in layer.name for layer in model.summary.layers)
+    given = {network.main_input_name: next(iter(batch.values()))}
+    with torch.no_grad():
+        torch.testing.assert_close(model.run(batch), network(**given).last_hidden_state.mean(dim=1))
+
+
+def test_a_picture_s_size_is_that_of_its_encoder(tmp_path: Path) -> None:
+    """Without a processor's file in the folder, TrOCR's and Donut's were tried with pictures of another size."""
+    picture = shrink(transformers.ViTConfig())
+    text = shrink(transformers.GPT2Config(), add_cross_attention=True, is_decoder=True)
+    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(picture, text)
+    save(tmp_path, "VisionEncoderDecoderModel", config)
+    model = open_model(tmp_path)
+    batch = model.sample(2)
+    assert batch is not None and model.run(batch).shape[:2] == batch["decoder_input_ids"].shape
+
+
+def test_an_embedding_of_padded_sounds_is_that_of_their_own_frames(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "Wav2Vec2Model", feat_extract_norm="layer")
+    mask = (torch.arange(1600) < torch.tensor([1600, 810])[:, None]).long()
+    sounds = torch.randn(2, 1600, generator=torch.Generator().manual_seed(0)) * mask
+    network = transformers.Wav2Vec2Model.from_pretrained(tmp_path).eval()
+    with torch.no_grad():
+        states = network(sounds, attention_mask=mask).last_hidden_state
+    expected = torch.stack([states[0].mean(dim=0), states[1, :81].mean(dim=0)])
+    torch.testing.assert_close(open_model(tmp_path).run({"inputs": sounds, "attention_mask": mask}), expected)
 
 
 def test_a_head_that_answers_no_logits_is_not_judged_on_something_else(tmp_path: Path) -> None:

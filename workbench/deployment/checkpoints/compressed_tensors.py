@@ -263,7 +263,8 @@ class CompressedTensorsMethod(Method):
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         settings = config.get("quantization_config", {})
         groups = settings.get("config_groups", {}).values()
-        dense = [group for group in groups if not any(_names_experts(target) for target in group["targets"])]
+        experts = [any(each.startswith("re:") and "experts" in each for each in group["targets"]) for group in groups]
+        dense = [group for group, of_experts in zip(groups, experts, strict=True) if not of_experts]
         rounded = any(group["input_activations"] for group in groups) or settings.get("kv_cache_scheme")
         if len(dense) != 1 or rounded:
             return
@@ -357,11 +358,6 @@ def _targets(layers: Sequence[Layer], groups: int, job: Job) -> list[str]:
             f"re:{re.escape('.'.join(module[:-2]))}\\.\\d+\\.{re.escape(module[-1])}$" for module in modules
         )
     return names or [NOTHING]
-
-
-def _names_experts(target: str) -> bool:
-    """Return whether transformers takes a group with this target for that of the experts."""
-    return target.startswith("re:") and "experts" in target
 
 
 def _experts(layers: Iterable[Layer]) -> list[str]:

@@ -65,7 +65,8 @@ def main() -> None:
         outputs = [output[:, request["positions"]] for output in outputs]
     output = np.stack(outputs) if request["pieces"] else outputs[0]
     np.save(request["out"] + ".npy", output.astype(np.float32))
-    _end(request, {"runtime": version, "seconds": min(seconds), "peak_bytes": _peak()})
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    _end(request, {"runtime": version, "seconds": min(seconds), "peak_bytes": peak})
 
 
 def _taken(names: Shapes, arrays: Arrays, mark: str) -> Arrays:
@@ -87,10 +88,6 @@ def _end(request: Any, figures: dict[str, Any]) -> NoReturn:
     with open(request["out"] + ".json", "w", encoding="utf-8") as file:
         json.dump(figures, file)
     os._exit(0)  # what was asked for is written; the runtime's threads are not waited for
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[Shapes, str, Run, str]:

@@ -235,7 +235,8 @@ class Document:
                     return None
                 path, read = (path if answer == "replace" else None), now
             if path is None:
-                start = str(proposed) if proposed else f"{_file_name(session.model.name)}.qwb"
+                plain = "".join(each if each.isalnum() or each in "-_." else "-" for each in session.model.name)
+                start = str(proposed) if proposed else f"{plain or 'session'}.qwb"
                 path, read = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb"), ()
                 if path is None:
                     return None
@@ -317,7 +318,3 @@ def _facts(session: Session) -> str:
     reason = f"; {model.cannot_run}" if model.cannot_run else ""
     size = quantities.data_size(model.nbytes) + (" unquantized" if session.plan.rules else "")
     return f"{quantities.layers_of(model)}, {quantities.count(model.parameters)} parameters, {size}{reason}"
-
-
-def _file_name(name: str) -> str:
-    return "".join(character if character.isalnum() or character in "-_." else "-" for character in name) or "session"

@@ -184,13 +184,17 @@ def _run(
 
 @contextmanager
 def _within(folder: Path) -> Iterator[None]:
-    """Read relative paths of data from ``folder`` meanwhile."""
-    before = Path.cwd()
+    """Read relative paths of data from ``folder`` meanwhile, and do not ask git, which complains outside of its own."""
+    from lm_eval import evaluator
+
+    before, commit = Path.cwd(), evaluator.get_git_commit_hash
     os.chdir(folder)
+    evaluator.get_git_commit_hash = str
     try:
         yield
     finally:
         os.chdir(before)
+        evaluator.get_git_commit_hash = commit
 
 
 @contextmanager

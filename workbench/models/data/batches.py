@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -32,6 +33,10 @@ LABEL_AXES = {
     OutputKind.POSITION_CLASSES: (2, 3, 4),
 }  # fmt: skip
 """Axes of labels that are numbers of classes: one for each sample, token or pixel, or letters of a transcript."""
+
+
+MASKS = ("attention_mask", "decoder_attention_mask", "feature_attention_mask", "input_features_mask", "padding_mask")
+"""Names of masks of texts, of sounds, and of sounds beside a text."""
 
 
 @runtime_checkable
@@ -202,39 +207,57 @@ def output_mask(batch: Batch, output: torch.Tensor) -> torch.Tensor | None:
     mask = counted_mask(batch)
     if mask is None or output.shape[:2] == mask.shape:
         return mask
-    return _frames(mask, output.shape[1]) if _is_of_frames(batch, mask, output) else None
+    has_frames = output.ndim > 2 and len(output) == len(mask) and output.shape[1] < mask.shape[1]
+    return frames(mask, output.shape[1]) if has_frames and _is_of_sounds(batch, mask) else None
 
 
-def _is_of_frames(batch: Batch, mask: torch.Tensor, output: torch.Tensor) -> bool:
-    """Return whether ``mask`` is of the points of sounds, of which an output has a frame for several each."""
-    sounds = batch.get("inputs")
-    of_points = (
-        sounds is not None and sounds.is_floating_point() and mask.shape in (sounds.shape[:2], sounds.shape[::2])
-    )
-    return of_points and output.ndim > 2 and len(output) == len(mask) and output.shape[1] < mask.shape[1]
+def _is_of_sounds(batch: Batch, mask: torch.Tensor) -> bool:
+    """Return whether ``mask`` is of the points of sounds, or of their features (samples x bands x points)."""
+    sounds = (tensor for tensor in batch.values() if tensor.is_floating_point() and tensor.ndim in (2, 3))
+    return any(mask.shape in (each.shape[:2], each.shape[::2]) for each in sounds)
 
 
-def _frames(mask: torch.Tensor, count: int) -> torch.Tensor:
+def frames(mask: torch.Tensor, count: int) -> torch.Tensor:
     """Return which of ``count`` frames hold something of each sound (bool, samples x frames): those at its beginning in
     the proportion of its points."""
     lengths = -(-mask.sum(dim=1) * count // mask.shape[1])
     return torch.arange(count, device=mask.device) < lengths[:, None]
 
 
-def padding_masks(batch: Batch) -> tuple[torch.Tensor, ...]:
-    """Return the masks (bool, samples, or samples' choices, x tokens) of the batch's token axes that have padding."""
-    masks = (
-        (batch[name] != 0).flatten(0, -2) for name in ("attention_mask", "decoder_attention_mask") if name in batch
-    )
-    return tuple(mask for mask in masks if not bool(mask.all()))
+@dataclass(frozen=True, slots=True, eq=False)
+class Padding:
+    """Which positions of a batch are real: ``masks`` (bool, samples, or samples' choices, x tokens) of the axes with
+    padding, and of these the ``sounds``', several of whose points make a frame; ``texts`` have lengths of no frames."""
 
+    masks: tuple[torch.Tensor, ...] = ()
+    sounds: tuple[torch.Tensor, ...] = ()
+    texts: frozenset[int] = frozenset()
 
-def without_padding(tensor: torch.Tensor, masks: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    """Return the real tokens ``[tokens, ...]`` of a tensor of samples x tokens; any other tensor as it is."""
-    if tensor.is_floating_point() and tensor.ndim < 3:  # samples x features, whose number may be that of the tokens
-        return tensor
-    mask = next((mask for mask in masks if tensor.shape[:2] == mask.shape), None)
-    return tensor if mask is None else tensor[mask]
+    @staticmethod
+    def of(batch: Batch) -> Padding:
+        """Read the masks off the batch."""
+        masks = [batch[name].ne(0).flatten(0, -2) for name in MASKS if name in batch]
+        padded = tuple(mask for mask in masks if not bool(mask.all()))
+        texts = {each.shape[-1] for name, each in batch.items() if name.endswith(("input_ids", "labels"))}
+        return Padding(padded, tuple(mask for mask in padded if _is_of_sounds(batch, mask)), frozenset(texts))
+
+    def mask(self, tensor: torch.Tensor, axis: int = -1) -> torch.Tensor | None:
+        """Return which positions of ``tensor``, with features along ``axis``, are real (bool, samples x positions);
+        None where all are, or where its axes are others."""
+        is_picture, axes = axis == 1 and tensor.ndim > 3, 3 if tensor.is_floating_point() else 2
+        if is_picture or tensor.ndim < axes:  # features of samples, whose number may be that of the tokens
+            return None
+        shape = tensor.shape[::2] if axis == 1 else tensor.shape[:2]
+        known = next((mask for mask in self.masks if mask.shape == shape), None)
+        if known is not None or tensor.ndim != 3 or shape[1] in self.texts:
+            return known
+        points = next((mask for mask in self.sounds if len(mask) == shape[0] and mask.shape[1] > shape[1] > 1), None)
+        return None if points is None else frames(points, shape[1])
+
+    def real(self, tensor: torch.Tensor, axis: int = -1) -> torch.Tensor:
+        """Return the real positions ``[positions, ...]`` of ``tensor``, or all of it as it is."""
+        mask = self.mask(tensor, axis)
+        return tensor if mask is None else tensor.movedim(axis, -1)[mask]
 
 
 def has_decoder(batch: Batch) -> bool:

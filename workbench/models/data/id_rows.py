@@ -74,7 +74,8 @@ def read_words(
         uncut = tokenizer(list(rows), is_split_into_words=True, verbose=False)["input_ids"]
         return [encoded["input_ids"], places, [[len(ids)] for ids in uncut]]
 
-    odd = next((number for number, row in enumerate(rows) if not _holds_words(row)), None)
+    worded = [isinstance(row, list) and bool(row) and all(isinstance(word, str) for word in row) for row in rows]
+    odd = next((number for number, holds in enumerate(worded) if not holds), None)
     if odd is not None:
         raise DataError(f"{file}: row {odd + 1} is no list of words: {str(rows[odd])[:60]}; fix or remove it")
     if not tokenizer.is_fast:
@@ -95,10 +96,6 @@ def _of_first_tokens(tags: Sequence[int], places: Sequence[int]) -> list[int]:
     """Return the tag of each token's word, whose number is its place, where the token is the word's first."""
     first = [place >= 0 and (at == 0 or places[at - 1] != place) for at, place in enumerate(places)]
     return [tags[place] if begins else IGNORED for place, begins in zip(places, first, strict=True)]
-
-
-def _holds_words(row: Any) -> bool:
-    return isinstance(row, list) and bool(row) and all(isinstance(word, str) for word in row)
 
 
 def _numbered(tags: Sequence[Any], spec: InputSpec, file: Path) -> Sequence[Any]:

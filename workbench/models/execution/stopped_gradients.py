@@ -38,17 +38,14 @@ class ThroughStops(TorchFunctionMode):
             if name == "_set_grad_enabled":
                 self.ignored += 1
                 return None
-            if (name == "detach" or func == _DATA) and _has_slope(args[0]):
+            stops = (name == "detach" or func == _DATA) and args[0].requires_grad
+            if stops and getattr(args[0].grad_fn, "name", str)() != STRAIGHT_THROUGH:
                 self.ignored += 1
                 return args[0].view_as(args[0])
         return func(*args, **(kwargs or {}))
 
 
 _DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
-
-
-def _has_slope(tensor: Any) -> bool:
-    return tensor.requires_grad and getattr(tensor.grad_fn, "name", str)() != STRAIGHT_THROUGH
 
 
 @contextmanager

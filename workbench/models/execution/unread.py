@@ -52,7 +52,8 @@ def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
             shapes = SHAPES.get(func, func)(*_map(_shape, args), **_map(_shape, kwargs))
         except (NotImplementedError, RuntimeError):  # what results look like depends on the numbers
             shapes = None
-        picks = isinstance(first, Unread) and func in PICKS and not _any_unread(rest)
+        others = any(isinstance(leaf, Unread) for leaf in pytree.tree_leaves(rest))
+        picks = isinstance(first, Unread) and func in PICKS and not others
         results = [leaf for leaf in pytree.tree_leaves(shapes) if isinstance(leaf, torch.Tensor)]
         small = all(result.numel() <= MOST_NOISE for result in results)
         if results and all(result.is_floating_point() for result in results) and not (picks and small):
@@ -64,10 +65,6 @@ def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _map(function: Any, values: Any) -> Any:
     return pytree.tree_map_only(torch.Tensor, function, values)
-
-
-def _any_unread(values: Any) -> bool:
-    return any(isinstance(leaf, Unread) for leaf in pytree.tree_leaves(values))
 
 
 def _grouped(x: torch.Tensor, weights: torch.Tensor, *_: Any, **kwargs: Any) -> torch.Tensor:

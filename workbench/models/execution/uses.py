@@ -114,7 +114,8 @@ class UseRecorder(TorchFunctionMode):
         before = frozenset[str]().union(*(self._chosen.get(place, ()) for place in places(inputs)))
         ranks = {self._ranked.get(id(each), "") for each in inputs if _chooses(name, results)} - {""}
         for each in results or inputs[:1]:  # an assignment to places of a tensor returns nothing
-            pooled = ranks and each is results[0] and len(results) == 2 and not _among_outputs(inputs[0], each)
+            shapes = (each.shape, each.shape[:-1])  # of the largest along the last axis; along others they pool
+            pooled = ranks and each is results[0] and len(results) == 2 and inputs[0].shape[:-1] not in shapes
             if chosen := before if pooled else before | ranks:
                 for place in places([each]):
                     self._chosen[place] = self._chosen.get(place, frozenset()) | chosen
@@ -165,7 +166,8 @@ class UseRecorder(TorchFunctionMode):
             batch=tuple(own for axis in product.batch if (own := mapped.get(axis)) is not None)
             or self._missing(product, parameter, mapped.values()),
             groups=groups if isinstance(groups, int) else 1, samples=sized[0] if sized else None,
-            consecutive=product.kind is LayerKind.EMBEDDING and _counts_up(product.x),
+            consecutive=product.kind is LayerKind.EMBEDDING and product.x.ndim > 0 and product.x.shape[-1] > 2
+            and bool((product.x.diff(dim=-1) == 1).all()),
             experts=_matrices(product, parameter),
         )  # fmt: skip
 
@@ -193,11 +195,6 @@ def _chooses(name: str, results: list[torch.Tensor]) -> bool:
     return name in CHOOSING or (name in PAIRED and len(results) == 2)
 
 
-def _among_outputs(x: torch.Tensor, values: torch.Tensor) -> bool:
-    """Return whether ``values`` are the largest of ``x`` along its last axis; along others they pool, without jumps."""
-    return x.shape[:-1] in (values.shape, values.shape[:-1])
-
-
 PASSIVE = frozenset(
     getattr(torch.Tensor, name).__get__
     for name in ("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout", "grad_fn", "data")
@@ -217,7 +214,3 @@ def _matrices(product: Product, parameter: torch.Tensor) -> int:
     dense = weight.is_contiguous() or weight.mT.is_contiguous()
     below = weight.ndim == 2 and dense and parameter.is_contiguous() and not remainder + offset % weight.numel()
     return rows if below else 0
-
-
-def _counts_up(ids: torch.Tensor) -> bool:
-    return ids.ndim > 0 and ids.shape[-1] > 2 and bool((ids.diff(dim=-1) == 1).all())

@@ -342,7 +342,8 @@ def _arrays(path: Path, table: Any, data: list[np.ndarray]) -> dict[str, StoredA
             if location not in files:
                 files[location] = _beside(path, location)
             file = files[location]
-            start, size = (_whole(text) for text in (offset, length or str(array.nbytes)))
+            stated = (offset, length or str(array.nbytes))
+            start, size = (int(text) if text.isdecimal() and len(text) < 20 else -1 for text in stated)
             if start < 0 or size != array.nbytes or start + size > file.size:
                 raise NotAModelError(
                     f"{path}: the tensor {name} takes {array.nbytes} bytes at {offset[:20]} of {location}, which has "
@@ -356,10 +357,6 @@ def _arrays(path: Path, table: Any, data: list[np.ndarray]) -> dict[str, StoredA
     except ValueError as error:
         raise NotAModelError(f"{path}: {error}") from None
     return arrays
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 20 else -1
 
 
 def _beside(path: Path, location: str) -> MappedFile:

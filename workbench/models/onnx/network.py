@@ -7,7 +7,7 @@ gives the same numbers as ONNX Runtime.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -311,15 +311,13 @@ def _steps(file: OnnxFile, graph: FloatGraph, outputs: Sequence[str]) -> Iterato
                 pending, waits = [], set()
             path = graph.layers[product].removesuffix(".weight")
             yield LayerStep(path=path, input=taken, output=graph.biases.get(product, ("", product))[1])
-        elif not (biases.intersection(node.input) or made_by_layers.intersection(node.output) or _turns(node, weights)):
+        elif node.op_type == "Transpose" and node.output[0].endswith(TRANSPOSED_NAME) and node.input[0] in weights:
+            continue
+        elif not (biases.intersection(node.input) or made_by_layers.intersection(node.output)):
             pending.append(node)
             waits.update(node.output)
     if pending:
         yield _glue(file, graph, pending, users)
-
-
-def _turns(node: Any, weights: Set[str]) -> bool:
-    return node.op_type == "Transpose" and node.output[0].endswith(TRANSPOSED_NAME) and node.input[0] in weights
 
 
 def _glue(file: OnnxFile, graph: FloatGraph, nodes: list[Any], users: Mapping[str, set[int]]) -> Glue:

@@ -64,10 +64,6 @@ def _constant(tensor: Any) -> Tensor:
     return torch.from_numpy(numpy_helper.to_array(tensor).copy())
 
 
-def _dtype(kind: int) -> torch.dtype:
-    return getattr(torch, DTYPES[kind])  # type: ignore[no-any-return]
-
-
 def _reduce(function: Callable[[Tensor, list[int], bool], Tensor]) -> Operator:
     def reduce(attributes: Attributes, inputs: Inputs) -> Tensor:
         axes = ints(attributes, inputs, 1, "axes")
@@ -330,7 +326,8 @@ OPERATORS: dict[str, Operator] = {
     "ReduceSumSquare": _reduce(lambda x, axes, keep: x.square().sum(axes, keep)),
     "ReduceProd": _reduce(_product),
     "ArgMax": lambda s, t: t[0].argmax(s.get("axis", 0), keepdim=bool(s.get("keepdims", 1))),
-    "Identity": lambda s, t: t[0], "Dropout": lambda s, t: t[0], "Cast": lambda s, t: t[0].to(_dtype(s["to"])),
+    "Identity": lambda s, t: t[0], "Dropout": lambda s, t: t[0],
+    "Cast": lambda s, t: t[0].to(getattr(torch, DTYPES[s["to"]])),
     "CastLike": lambda s, t: t[0].to(t[1].dtype), "Constant": lambda s, t: s["value"],
     "Shape": lambda s, t: torch.tensor(t[0].shape[s.get("start", 0) : s.get("end")], dtype=torch.int64),
     "Size": lambda s, t: torch.tensor(t[0].numel()), "ConstantOfShape": _constant_of_shape,

@@ -248,6 +248,7 @@ def load_network(
                 None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
                 output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
                 attn_implementation=None, experts_implementation=None,  # transformers' own, and no code of the Hub
+                **_without_pooler(network_type, store.tensors),
             )  # fmt: skip
     except (NotAModelError, UnsafeModelError):
         raise
@@ -274,6 +275,12 @@ def load_network(
         )
     notes = _notes(type(network).__name__, config, sorted(report["unexpected_keys"]))
     return network, notes + (evaluated_pooling(folder)[1] if network_head(network) is OutputKind.EMBEDDING else [])
+
+
+def _without_pooler(network_type: Any, names: Collection[str]) -> dict[str, bool]:
+    """Return the option of classes with a pooler, which no output here uses, where a checkpoint has none (DINO's)."""
+    optional = "add_pooling_layer" in inspect.signature(network_type.__init__).parameters
+    return {"add_pooling_layer": False} if optional and not any("pooler." in name for name in names) else {}
 
 
 def _notes(name: str, config: Mapping[str, Any], left: Sequence[str]) -> list[str]:

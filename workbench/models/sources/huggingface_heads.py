@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from workbench.models.data.batches import frames
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, parameters_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
@@ -215,6 +216,8 @@ def pooled(states: torch.Tensor, mask: torch.Tensor | None, pooling: Pooling = P
     the mean, the first or the last one.  States of other ranks are no tokens': their mean over space."""
     if states.ndim != 3:
         return states.flatten(1) if states.ndim < 3 else states.mean(dim=tuple(range(2, states.ndim)))
+    if mask is not None and len(mask) == len(states) and mask.ndim == 2 and mask.shape[1] > states.shape[1]:
+        mask = frames(mask, states.shape[1])
     if mask is None or mask.shape != states.shape[:2]:
         return states.mean(dim=1) if pooling is Pooling.MEAN else states[:, -1 if pooling is Pooling.LAST else 0]
     if pooling is not Pooling.MEAN:
@@ -338,7 +341,7 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
         return (*choices, min(LENGTH, spec.positions or LENGTH))
     if name == "decoder_input_ids":
         return (DECODER_LENGTH,)
-    vision = {**settings, **(settings.get("vision_config") or {})}
+    vision = {**settings, **(settings.get("vision_config") or settings.get("encoder") or {})}
     if name == PATCHES:
         return (LENGTH, 2 + vision["patch_embed_hidden_size"])
     if name.endswith(("pixel_values", "prompt_masks")):  # SegGPT's example has both

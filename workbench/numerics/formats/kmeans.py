@@ -103,7 +103,8 @@ class KmeansScheme(Scheme):
         cut = self._grid(weight)
         weights = None if importance is None else importance.detach().to(weight.device).expand(weight.shape)
         if self.sharing == PerTensor():
-            book = _learn(*_sorted(weight.reshape(1, 1, -1), _flat(weights)), self.levels)
+            flat = None if weights is None else weights.reshape(1, 1, -1)
+            book = _learn(*_sorted(weight.reshape(1, 1, -1), flat), self.levels)
             return self._parameters(book, cut)
         books = torch.zeros(cut.rows, cut.groups, self.levels, device=weight.device)
         for part in row_tiles(cut.rows, cut.columns):
@@ -215,10 +216,6 @@ class KmeansScheme(Scheme):
 def _compiled(weight: torch.Tensor) -> bool:
     """Return whether ``weight`` is large enough for the compiled kernels."""
     return weight.numel() >= scaled.COMPILED_FROM and weight.device.type == "cpu"
-
-
-def _flat(weights: torch.Tensor | None) -> torch.Tensor | None:
-    return None if weights is None else weights.reshape(1, 1, -1)
 
 
 def _even_parts(cut: Grid) -> Iterable[tuple[slice, slice]]:

@@ -164,7 +164,8 @@ def _progressive(weight: torch.Tensor, curved: Hessian, scheme: Scheme, width: i
     columns = weight.shape[1]
     energy = curved.diagonal.sum(dim=0).cpu()  # places are read one by one
     units = [torch.arange(start, min(start + width, columns)) for start in range(0, columns, width)]
-    units = sorted((_by_energy(unit, energy) for unit in units), key=lambda unit: -float(energy[unit].mean()))
+    falling = [unit[energy[unit].argsort(descending=True, stable=True)] for unit in units]
+    units = sorted(falling, key=lambda unit: -float(energy[unit].mean()))
     order = torch.cat(units)
     feedback = curved.feedback(order)
     left = _split(weight[:, order], curved.groups).clone()
@@ -186,10 +187,6 @@ def _progressive(weight: torch.Tensor, curved: Hessian, scheme: Scheme, width: i
 
 def _split(matrix: torch.Tensor, groups: int) -> torch.Tensor:
     return matrix.reshape(groups, -1, matrix.shape[-1])
-
-
-def _by_energy(unit: torch.Tensor, energy: torch.Tensor) -> torch.Tensor:
-    return unit[energy[unit].argsort(descending=True, stable=True)]
 
 
 def _candidates(

@@ -50,7 +50,8 @@ class LearnedMatrix:
         self.rows, self.columns = self._weight.shape
         self.variables = {SHIFT: torch.zeros_like(self._weight).requires_grad_()}
         self._grid: Grid | None = None
-        if isinstance(scheme, ScaledScheme) and _learns_steps(scheme, parameters):
+        plain = type(parameters) is Parameters and parameters.shared is None
+        if plain and isinstance(scheme, ScaledScheme) and scheme.scale_format in SCALE_FORMATS:
             self._grid = grid(scheme.granularity, (self.rows, self.columns))
             self._start = Affine(parameters.scale, parameters.zero_point, parameters.offset).apply(self._grid.stored)
             self.variables[SCALE] = torch.zeros_like(self._start.scale).requires_grad_()
@@ -145,10 +146,6 @@ def _neighbours(
         return down, scale * (table[1] - table[0])
     place = torch.searchsorted(table, weight / (scale + (scale == 0))).clamp(1, table.numel() - 1)
     return scale * table[place - 1], scale * table[place]
-
-
-def _learns_steps(scheme: ScaledScheme, parameters: Parameters) -> bool:
-    return scheme.scale_format in SCALE_FORMATS and type(parameters) is Parameters and parameters.shared is None
 
 
 def _as_if(exact: torch.Tensor, stored: torch.Tensor) -> torch.Tensor:

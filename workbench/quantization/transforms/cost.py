@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from workbench.models.data.batches import Data, batches_of, padding_masks, without_padding
+from workbench.models.data.batches import Data, Padding, batches_of
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.formats import parse_scheme, takes_range, within
@@ -52,10 +52,10 @@ def observe(model: Model, data: Data, layers: Collection[str], batch_size: int) 
         known.rows.append(some)
 
     for batch in batches_of(model, data, batch_size):
-        masks = padding_masks(batch)
+        padding = Padding.of(batch)
 
-        def tap(name: str, tensor: torch.Tensor, _: torch.Tensor, masks: tuple[torch.Tensor, ...] = masks) -> None:
-            add(name, without_padding(tensor, masks).reshape(-1, tensor.shape[-1]).float().cpu())
+        def tap(name: str, tensor: torch.Tensor, _: torch.Tensor, padding: Padding = padding) -> None:
+            add(name, padding.real(tensor).reshape(-1, tensor.shape[-1]).float().cpu())
 
         with torch.no_grad():
             model.run(batch, tap=tap, layers=tuple(layers))

@@ -39,9 +39,10 @@ class Awq:
     def _scale(self, draft: Draft, setting: Setting, fold: Fold) -> FoldReport:
         quantized = [name for name in fold.columns if setting.assignments[name].weights != KEEP]
         consumers = [_rounded(draft, setting.assignments[name], fold, name) for name in quantized]
-        magnitudes = largest(
-            fold.free.numel(), ((channels, _root_mean_square(draft, name)) for name, channels in fold.columns.items())
-        )
+        squares = {name: torch.from_numpy(_curvature(draft, name).columns) for name in fold.columns}
+        magnitudes = largest(fold.free.numel(), (
+            (channels, squares[name].clamp_min(0).sqrt().float()) for name, channels in fold.columns.items()
+        ))  # fmt: skip
         choice = choose_scale(consumers, awq_scales(magnitudes, fold.free))
         return _scaled(draft, self.name, fold, choice)
 
@@ -62,11 +63,6 @@ def _curvature(draft: Draft, layer: str) -> Curvature:
             "first, or take awq out of the plan's transforms"
         )
     return curvature
-
-
-def _root_mean_square(draft: Draft, layer: str) -> torch.Tensor:
-    """Return the root mean square of each input, float32 ``[columns]``."""
-    return torch.from_numpy(_curvature(draft, layer).columns).clamp_min(0).sqrt().float()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,7 +155,8 @@ class Reader:
         """Return the answers as samples: what belongs to tokens filled up at the end, the rest side by side."""
         odd = next((number for number, answer in enumerate(answers) if _apart(answer, answers[0])), None)
         if odd is not None:
-            one, other = (f"{_in_words(answers[each])} of row {rows[each] + 1}" for each in (odd, 0))
+            named = {each: [" ".join(map(str, pair)) for pair in _shapes(answers[each]).items()] for each in (odd, 0)}
+            one, other = (f"{few(shapes, 4)} of row {rows[each] + 1}" for each, shapes in named.items())
             raise DataError(f"{self.file}: the processor makes {one}, and {other}; give pictures or sounds of one size")
         fillers, joined = {"input_ids": self.tokenizer.pad_token_id or 0}, dict[str, torch.Tensor]()
         for name in dict.fromkeys(name for answer in answers for name in answer):
@@ -203,10 +204,6 @@ def _of_tokens(name: str, answer: Mapping[str, np.ndarray]) -> bool:
 
 def _shapes(answer: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     return {name: array.shape for name, array in answer.items() if not _of_tokens(name, answer)}
-
-
-def _in_words(answer: Mapping[str, np.ndarray]) -> str:
-    return few([f"{name} {shape}" for name, shape in _shapes(answer).items()], 4)
 
 
 def read_pictured_texts(file: Path, column: str, spec: InputSpec, window: int | None) -> Stored | None:
