@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDoubleSpinBox,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
@@ -33,6 +34,7 @@ from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import theme
 from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forms import Form
+from workbench.gui.shell.widgets import Combo
 from workbench.gui.tables.records import RecordsView
 from workbench.steps import STEPS
 from workbench.steps.checks.refine import REFINE
@@ -82,6 +84,21 @@ def test_text_stands_out(colours: theme.Colours, ground: str) -> None:
 def test_labels_in_plots_stand_out(colours: theme.Colours) -> None:
     for colour in (*colours.series, colours.baseline, colours.quantized, colours.predicted):
         assert contrast(colour, colours.base) >= 4.5, colour
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_frames_of_fields_stand_out(colours: theme.Colours, qapp: QApplication) -> None:
+    """Only its frame shows an empty field (WCAG 1.4.11); its contrast was 1.4 to 1.7."""
+    theme.apply(qapp, colours)
+    try:
+        for field in (QLineEdit(), QDoubleSpinBox(), Combo()):
+            field.setStyleSheet(theme.style_sheet(colours))
+            field.resize(120, 26)
+            edge = field.grab().toImage().pixelColor(0, 13).name()
+            for ground in (colours.base, colours.window):
+                assert contrast(edge, ground) >= 3.0, (type(field).__name__, edge, ground)
+    finally:
+        theme.apply(qapp, theme.LIGHT)
 
 
 def test_the_design_document_has_the_colours_of_both_themes() -> None:

@@ -90,7 +90,7 @@ def test_fields_of_numbers_have_the_frame_of_other_fields(qapp: QApplication, co
     field = NumberField(0, 10, 4)
     field.resize(90, 26)
     picture = field.grab().toImage()
-    assert picture.pixelColor(45, 0).name() == picture.pixelColor(0, 13).name() == colours.border
+    assert picture.pixelColor(45, 0).name() == picture.pixelColor(0, 13).name() == colours.frame
     field.deleteLater()
     theme.apply(qapp, theme.LIGHT)
 

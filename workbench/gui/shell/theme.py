@@ -28,6 +28,7 @@ class Colours:
     text: str
     muted: str
     border: str
+    frame: str
     accent: str
     on_accent: str
     selection: str
@@ -42,21 +43,25 @@ class Colours:
 
 LIGHT = Colours(
     dark=False, window="#eef0f3", base="#ffffff", alternate="#f7f8fa", raised="#e4e7ec", text="#1b2027",
-    muted="#565f6b", border="#c9ced6", accent="#1f5fbf", on_accent="#ffffff", selection="#d5e4f9",
+    muted="#565f6b", border="#c9ced6", frame="#7f8691", accent="#1f5fbf", on_accent="#ffffff", selection="#d5e4f9",
     warning="#8a5a00", error="#b3261e", good="#1b7340", baseline="#5f6875", quantized="#0067a8", predicted="#b4500a",
     series=("#0067a8", "#b4500a", "#00785a", "#8c3f8c", "#7a6300", "#40464f"),
 )  # fmt: skip
 
 DARK = Colours(
     dark=True, window="#20242a", base="#171a1f", alternate="#1b1f25", raised="#2a2f37", text="#e3e7ec",
-    muted="#aab4c0", border="#3a414b", accent="#6ba6f8", on_accent="#0d1117", selection="#213b5d",
+    muted="#aab4c0", border="#3a414b", frame="#6b7380", accent="#6ba6f8", on_accent="#0d1117", selection="#213b5d",
     warning="#e3b341", error="#ff8a80", good="#6fcf97", baseline="#a3adb9", quantized="#56b4e9", predicted="#f0a04b",
     series=("#56b4e9", "#f0a04b", "#3fc59d", "#d896d8", "#e6d34a", "#d5dae0"),
 )  # fmt: skip
 
 
-FRAMED = ("QAbstractSpinBox", "QComboBox", "QPushButton")
-"""Widgets whose frames Fusion draws in the highlight's colour while they have the keyboard."""
+FRAMED = ("QPushButton", "QAbstractSpinBox", "QComboBox")
+"""Widgets whose frames Fusion draws in the highlight's colour while they have the keyboard; all but the first are
+fields, which only their frames show."""
+
+FUSION_DARKER = 140
+"""Per cent by which Fusion's frames are darker than the window's colour."""
 
 
 def choose(setting: str = "system") -> Colours:
@@ -70,7 +75,7 @@ def choose(setting: str = "system") -> Colours:
     if hints.accessibility().contrastPreference() != Qt.ContrastPreference.HighContrast:
         return chosen
     text, base = chosen.text, chosen.base
-    return replace(chosen, muted=text, border=text, window=base, alternate=base, raised=base)
+    return replace(chosen, muted=text, border=text, frame=text, window=base, alternate=base, raised=base)
 
 
 def apply(app: QApplication, colours: Colours) -> None:
@@ -87,6 +92,9 @@ def apply(app: QApplication, colours: Colours) -> None:
     palette.setColor(QPalette.ColorRole.Highlight, QColor(colours.accent))  # the frame of what has the keyboard
     for kind in FRAMED:
         app.setPalette(palette, kind)  # type: ignore[arg-type]  # it takes text, whatever its stub says
+        palette.setColor(QPalette.ColorRole.Window, QColor(colours.frame).lighter(FUSION_DARKER))  # fields' own frame
+        palette.setColor(QPalette.ColorRole.Mid, QColor(colours.frame))
+        palette.setColor(QPalette.ColorRole.Dark, QColor(colours.frame))
 
 
 def interface_font() -> QFont:
