@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -77,22 +75,14 @@ def test_tensors_on_the_disk_are_files_without_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="files are opened again by their names elsewhere")
-def test_a_folder_of_others_does_not_lead_a_tensor_into_another_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where anybody may write, the file may be exchanged for a link before it is mapped."""
-    own, make = tmp_path / "own", tempfile.mkstemp
-    own.write_bytes(b"precious" * 100)
-
-    def exchanged(**how: Any) -> tuple[int, str]:
-        file, name = make(**how)
-        os.unlink(name)
-        os.symlink(own, name)
-        return file, name
-
-    monkeypatch.setattr(tempfile, "mkstemp", exchanged)
-    Scratch(tmp_path / "scratch").empty((40,), torch.float32).fill_(1)
-    assert own.read_bytes() == b"precious" * 100
+def test_a_tensor_s_file_never_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was killed while it wrote left it; where anybody may write it could be exchanged for a link."""
+    names, reserve = list[str](), memory.reserve
+    monkeypatch.setattr(
+        memory, "reserve", lambda *what: (names.extend(each.name for each in tmp_path.iterdir()), reserve(*what))
+    )
+    away = Scratch(tmp_path).written(np.arange(40))
+    assert names == [] and np.array_equal(away, np.arange(40))
 
 
 def test_the_first_tensors_stay_in_memory() -> None:

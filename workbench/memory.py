@@ -17,8 +17,9 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 import psutil
@@ -271,24 +272,24 @@ class Scratch:
         """Return a file's bytes, those of ``octets`` or zeros."""
         import torch
 
-        file = -1
+        named = not os.path.exists("/proc/self/fd")
+        make: Any = partial(tempfile.NamedTemporaryFile, delete=False) if named else tempfile.TemporaryFile
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if psutil.disk_usage(str(self._folder)).free < nbytes + LEFT_ON_DISK:
                 raise OSError(28, "no space left")
-            file, name = tempfile.mkstemp(prefix="workbench-", suffix=".scratch", dir=self._folder)
-            try:
-                reserve(file, nbytes)
-                if octets is not None:
-                    with open(file, "wb", closefd=False) as out:
-                        out.write(octets.data)
-                own = f"/proc/self/fd/{file}"  # a folder of others' may have another file by the name by now
-                place = own if os.path.exists(own) else name
-                return torch.UntypedStorage.from_file(place, shared=True, nbytes=nbytes)  # type: ignore[return-value]
-            finally:
-                os.close(file)
-                with suppress(OSError):  # where an open file keeps its name, the folder is cleared later
-                    os.unlink(name)
+            with make(prefix="workbench-", suffix=".scratch", dir=self._folder) as file:
+                try:
+                    reserve(file.fileno(), nbytes)
+                    if octets is not None:
+                        file.write(octets.data)
+                        file.flush()
+                    place = file.name if named else f"/proc/self/fd/{file.fileno()}"
+                    return torch.UntypedStorage.from_file(place, shared=True, nbytes=nbytes)  # type: ignore[return-value]
+                finally:
+                    if named:
+                        with suppress(OSError):  # where an open file keeps its name, it stays
+                            os.unlink(file.name)
         except (OSError, RuntimeError) as error:
             raise MemoryLimitError(
                 f"{size_text(nbytes)} that do not fit into memory cannot be put on the disk, at {self._folder}: "

@@ -16,11 +16,10 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tests.faults.kills import LATEST, left_over, problem
+from tests.faults.kills import LATEST, hears, left_over, problem
 
 MODEL = "demo:language-model"
 COMMANDS = {
@@ -50,17 +49,6 @@ def started(words: list[str], errors: Path) -> subprocess.Popen[bytes]:
     with errors.open("wb") as stream:
         command = [sys.executable, "-m", "workbench", *words, "--quiet"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stream, start_new_session=True)
-
-
-def hears(process: subprocess.Popen[Any]) -> bool:
-    """Wait until the program's first line has run, after which it answers SIGTERM; False where it ended before."""
-    caught, status = 1 << signal.SIGTERM - 1, Path(f"/proc/{process.pid}/status")
-    while process.poll() is None:
-        line = next((line for line in status.read_text().splitlines() if line.startswith("SigCgt")), "SigCgt: 0")
-        if int(line.split()[1], 16) & caught:
-            return True
-        time.sleep(0.0005)
-    return False
 
 
 def waited(process: subprocess.Popen[bytes], seconds: float) -> bool:
@@ -97,7 +85,7 @@ def ending(
     """Stop a command at a moment; returns the seconds that it took, its code and what is wrong."""
     errors, session, out, troubles = folder / "errors", folder / "s.qwb", folder / "out", list[str]()
     process = started(words, errors)
-    hears(process)
+    hears(process.pid)
     waited(process, moment)
     at = time.monotonic()
     process.send_signal(number)

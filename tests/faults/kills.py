@@ -62,6 +62,16 @@ def forked(words: list[str], errors: Path) -> int:
     os._exit(0)
 
 
+def hears(process: int) -> bool:
+    """Wait until the program's first line has run, after which it answers SIGTERM; False where it ended before."""
+    caught, status = 1 << signal.SIGTERM - 1, Path(f"/proc/{process}/status")
+    while "(zombie)" not in (text := status.read_text()):
+        if int(text.partition("SigCgt:")[2].split()[0], 16) & caught:
+            return True
+        time.sleep(0.0005)
+    return False
+
+
 def finished(process: int, seconds: float) -> int | None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -161,6 +171,8 @@ class Kills:
         self.session.write_bytes(self.whole)
         (self.out / "repaired.qwb").unlink(missing_ok=True)
         process = forked(self.commands[command], self.errors)
+        if self.number != signal.SIGKILL:
+            hears(process)  # until then it is a copy of this process
         time.sleep(moment * self.lengths[command])
         os.kill(process, self.number)
         at = time.monotonic()

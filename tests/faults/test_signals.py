@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.faults.endings import hears
+from tests.faults.kills import hears
 from tests.session.sessions import small_session
 from workbench.session.session import Session
 
@@ -31,7 +31,7 @@ def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> No
     for number in range(count):
         kind = (signal.SIGINT, signal.SIGTERM)[number % 2]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        hears(process)
+        hears(process.pid)
         time.sleep(random.uniform(0, whole) if number > 1 else 0)
         process.send_signal(kind)
         _, errors = process.communicate(timeout=60)

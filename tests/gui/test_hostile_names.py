@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QGraphicsTextItem,
     QGraphicsView,
     QLabel,
+    QLineEdit,
     QMessageBox,
     QWidget,
 )
@@ -233,9 +234,22 @@ def test_menus_take_a_name_for_nothing_else(live: Callable[..., None]) -> None:
 
 
 def test_the_dialog_for_files_shows_names_as_they_may_be_shown(qapp: QApplication, tmp_path: Path) -> None:
-    parent = QWidget()
-    dialog = file_dialog(parent, "Open", QFileDialog.FileMode.ExistingFile, str(tmp_path))
-    views = [dialog.findChild(QAbstractItemView, name) for name in ("listView", "treeView")]
-    shown = [view.itemDelegate().displayText(MARK, QLocale()) for view in views]  # type: ignore[union-attr]
+    parent, file = QWidget(), tmp_path / "a\u202eb" / "model\u202esrotcennasfet.bin"
+    file.parent.mkdir()
+    file.touch()
+    dialog = file_dialog(parent, "Open", QFileDialog.FileMode.ExistingFile, str(file.parent))
+    dialog.show()
+    path, line = dialog.findChild(QComboBox, "lookInCombo"), dialog.findChild(QLineEdit, "fileNameEdit")
+    assert path is not None and line is not None
+    views = [dialog.findChild(QAbstractItemView, name) for name in ("listView", "treeView", "sidebar")]
+    shown = [view.itemDelegate().displayText(MARK, QLocale()) for view in [*views, line.completer().popup()]]  # type: ignore[union-attr]
     assert shown[0].startswith("\\x1b]0;x") and not [text for text in shown if unsafe(text, False)]
+    path.showPopup()
+    assert [path.itemText(row) for row in range(2)] == [str(tmp_path / "a\\u202eb"), str(tmp_path)]
+    path.hidePopup()
+    line.setText(file.name)
+    assert line.text() == "model\\u202esrotcennasfet.bin" and dialog.selectedFiles() == [str(file)]
+    path.setCurrentIndex(1)
+    path.textActivated.emit(path.currentText())
+    assert dialog.directory().path() == str(tmp_path) == path.currentText()
     parent.deleteLater()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
-from PySide6.QtCore import QRegularExpression, QSize
-from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdit, QTreeView, QWidget
+from PySide6.QtCore import QIdentityProxyModel, QModelIndex, QPersistentModelIndex, QRegularExpression, QSize, Qt
+from PySide6.QtWidgets import QAbstractItemView, QComboBox, QFileDialog, QHeaderView, QLineEdit, QTreeView, QWidget
 
 from workbench.gui.shell.foreign import Readable
 from workbench.gui.shell.words import tr
+from workbench.readable import readable
 
 SIZE = QSize(760, 460)
 """Pixels in which the names of a model's files and the columns beside them fit."""
@@ -18,8 +20,16 @@ KINDS_OF_FILES = ("fileTypeLabel", "fileTypeCombo")
 """Qt's line of kinds of files, which says nothing where a folder is chosen."""
 
 
-FILES = QRegularExpression("listView|treeView")
-"""Qt's lists of the files in a folder."""
+FILES = QRegularExpression("listView|treeView|sidebar")
+"""Qt's lists of the files in a folder, and of places."""
+
+
+class Places(QIdentityProxyModel):
+    """The folders of a path, named as they may be shown."""
+
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        value = super().data(index, role)
+        return readable(value) if role == Qt.ItemDataRole.DisplayRole and isinstance(value, str) else value
 
 
 class FileDialog(QFileDialog):
@@ -46,8 +56,18 @@ def file_dialog(parent: QWidget, title: str, mode: QFileDialog.FileMode, folder:
             if part is not None:
                 part.hide()
     dialog.resize(SIZE)
-    for names in dialog.findChildren(QAbstractItemView, FILES):
-        names.setItemDelegate(Readable(names))
+    path, line = dialog.findChild(QComboBox, "lookInCombo"), dialog.findChild(QLineEdit, "fileNameEdit")
+    if path is not None:
+        own, places = path.model(), Places(dialog)
+        own.setParent(dialog)  # a list deletes a model of its own that another takes the place of
+        places.setSourceModel(own)
+        path.setModel(places)
+        path.setCurrentIndex(0)
+    if line is not None:
+        line.textChanged.connect(lambda name: _show(line, name))
+    for names in (*dialog.findChildren(QAbstractItemView, FILES), line.completer().popup() if line else None):
+        if names is not None:
+            names.setItemDelegate(Readable(names))
     for view in dialog.findChildren(QTreeView):
         header = view.header()
         for column in range(header.count()):
@@ -55,3 +75,11 @@ def file_dialog(parent: QWidget, title: str, mode: QFileDialog.FileMode, folder:
         if header.count():
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
     return dialog
+
+
+def _show(line: QLineEdit, name: str) -> None:
+    """Show a name as it may be shown; the file that has it stays selected."""
+    if (shown := readable(name)) != name:
+        line.blockSignals(True)
+        line.setText(shown)
+        line.blockSignals(False)
