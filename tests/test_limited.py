@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from tests.session.sessions import full_session
+from workbench import limited as processes
 from workbench.errors import DataError, PlanError
-from workbench.limited import Pieces, limited
+from workbench.limited import Pieces, in_fork, limited
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 
@@ -207,3 +208,13 @@ def test_an_optional_package_is_missing_whatever_has_changed(tmp_path: Path, mon
         return [np.array(0)]
 
     assert limited(work, "it", DataError) == [1]
+
+
+@pytest.mark.parametrize(("state", "seconds", "code"), [("R", 1.5, 7), ("D", 60, None)])
+def test_who_waits_for_a_busy_processor_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch, state: str, seconds: float, code: int | None
+) -> None:
+    """On a machine with ten times more work than processors a whole session was called damaged after 80 seconds."""
+    monkeypatch.setattr(processes, "WAIT", 0.0)
+    monkeypatch.setattr(processes, "_activity", lambda process: (state, "0 0"))
+    assert in_fork(lambda: (time.sleep(seconds), os._exit(7)), 0.1) == code

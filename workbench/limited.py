@@ -54,7 +54,7 @@ NO_MEMORY, TOO_LARGE = 2, 3
 """How the process ends whose memory, or the room for whose answer, does not suffice."""
 
 WAIT, STILL = 60.0, 5.0
-"""Seconds that a busy machine may keep the process waiting, and after which one that sleeps all the time hangs."""
+"""Seconds that the process may wait for other things than a processor, and after which one that only sleeps hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +221,20 @@ def in_fork(task: Callable[[], object], seconds: float) -> int | None:
 def _ending_of(process: int, seconds: float) -> int | None:
     """Wait for a fork of this process; returns its exit code.
 
-    Kills it and returns None after ``seconds``, or where it has slept for ``STILL`` seconds without taking processor
-    time: what waits for a lock waits for ever, as the threads that hold locks are not in the fork.
+    Kills it and returns None after ``seconds`` in which it did not ask for a processor (that which it gets is limited),
+    or where it has slept for ``STILL`` seconds without taking processor time: what waits for a lock waits for ever, as
+    the threads that hold locks are not in the fork.
     """
-    ended, watched = False, os.pidfd_open(process)
-    deadline, changed, before = time.monotonic() + seconds, time.monotonic(), ""
+    ended, watched, waited, before = False, os.pidfd_open(process), 0.0, ""
+    now = changed = time.monotonic()
     try:
-        while not (ended := bool(select.select([watched], [], [], 0.5)[0])) and time.monotonic() < deadline:
+        while not (ended := bool(select.select([watched], [], [], 0.5)[0])) and waited < seconds:
+            last, now = now, time.monotonic()
             state, spent = _activity(process)
+            waited += now - last if state != "R" else 0.0
             if state != "S" or spent != before:
-                changed, before = time.monotonic(), spent
-            elif time.monotonic() - changed > STILL:
+                changed, before = now, spent
+            elif now - changed > STILL:
                 break
     finally:
         os.close(watched)

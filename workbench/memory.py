@@ -281,9 +281,8 @@ class Scratch:
             with make(prefix="workbench-", suffix=".scratch", dir=self._folder) as file:
                 try:
                     reserve(file.fileno(), nbytes)
-                    if octets is not None:
-                        file.write(octets.data)
-                        file.flush()
+                    file.write(b"" if octets is None else octets.data)
+                    file.flush()
                     place = file.name if named else f"/proc/self/fd/{file.fileno()}"
                     return torch.UntypedStorage.from_file(place, shared=True, nbytes=nbytes)  # type: ignore[return-value]
                 finally:

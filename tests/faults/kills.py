@@ -171,8 +171,7 @@ class Kills:
         self.session.write_bytes(self.whole)
         (self.out / "repaired.qwb").unlink(missing_ok=True)
         process = forked(self.commands[command], self.errors)
-        if self.number != signal.SIGKILL:
-            hears(process)  # until then it is a copy of this process
+        hears(process)  # until then it is a copy of this process
         time.sleep(moment * self.lengths[command])
         os.kill(process, self.number)
         at = time.monotonic()

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -63,6 +64,30 @@ def test_a_writer_that_waits_in_vain_names_the_holder(tmp_path: Path, monkeypatc
         writing(tmp_path / "s.qwb"),
     ):
         pass
+
+
+def test_a_writer_waits_as_long_as_others_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eight commands on a busy machine the last one gave up, and its result was lost."""
+    clock, acquired = [0.0], shared_file._acquired
+    fast = SimpleNamespace(monotonic=lambda: clock[-1], sleep=lambda seconds: clock.append(clock[-1] + 30))
+    monkeypatch.setattr(shared_file, "time", fast)
+    monkeypatch.setattr(shared_file, "_holder", lambda lock: f"process {clock[-1] // 100}")
+    monkeypatch.setattr(shared_file, "_acquired", lambda lock: None if clock[-1] < 600 else acquired(lock))
+    with writing(tmp_path / "s.qwb"):
+        assert clock[-1] == 600
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_result_of_a_writer_that_waits_in_vain_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.qwb"
+    small_session().save(path)
+    monkeypatch.setattr(shared_file, "SECONDS", 0.1)
+    for name in ("s-result.qwb", "s-result1.qwb"):
+        file = SharedFile.open(path)
+        with writing(path), pytest.raises(SessionError, match=f"is being written by .*the result is in .*{name}"):
+            file.save(lambda session: added(session, "waited"))
+        assert "waited" in Session.load(tmp_path / name).plans
+    assert sorted(os.listdir(tmp_path)) == ["s-result.qwb", "s-result1.qwb", "s.qwb"]
 
 
 def test_a_read_only_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,10 +27,14 @@ Stamp = tuple[int, ...]
 """What tells the versions of a file apart."""
 
 SECONDS = 120.0
-"""How long a writer waits for another, which holds the lock while it reads and writes one file."""
+"""How long a writer waits for each other one, which holds the lock while it reads and writes one file."""
 
 WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 """What file systems answer that have no locks."""
+
+
+class _HeldError(SessionError):
+    """Another process holds the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +60,32 @@ class SharedFile:
         """Write ``change`` of what the file holds by now to ``out`` (default: the file itself), and return it.
 
         What other programs added since it was read is kept; a file that was removed is written again.  Raises
-        SessionError, also where the file is damaged or holds another model by now: the result is in a file beside it.
+        SessionError, also where the file is damaged, holds another model by now or stays locked: the result is in a
+        file beside it.
         """
-        target = Path(out or self.path)
-        with writing(target):
-            current, refusal = self.session, ""
-            if os.path.realpath(target) == os.path.realpath(self.path):
-                current, refusal = self._now()
-            after = change(current)
-            if refusal:
-                target = _beside(target)
-            after.save(target)
-        if refusal:
-            raise SessionError(f"{refusal}; the result is in {target}")
-        return after
+        target, refusal = Path(out or self.path), ""
+        try:
+            with writing(target):
+                current = self.session
+                if os.path.realpath(target) == os.path.realpath(self.path):
+                    current, refusal = self._now()
+                if not refusal:
+                    after = change(current)
+                    after.save(target)
+                    return after
+        except _HeldError as error:
+            refusal = str(error)
+        raise SessionError(f"{refusal}; the result is in {self._saved_beside(change, target)}")
+
+    def _saved_beside(self, change: Callable[[Session], Session], target: Path) -> Path:
+        """Write ``change`` of what was read to the first free name of the results of ``target``."""
+        numbers = itertools.count()
+        while True:
+            beside = target.with_name(f"{target.stem}-result{next(numbers) or ''}{target.suffix}")
+            with writing(beside):
+                if not os.path.lexists(beside):
+                    change(self.session).save(beside)
+                    return beside
 
     def _now(self) -> tuple[Session, str]:
         """Return what the file holds by now, or what it held and why the result must not replace it."""
@@ -84,27 +100,23 @@ class SharedFile:
         return current, ""
 
 
-def _beside(path: Path) -> Path:
-    """Return the first free name of the result of ``path``."""
-    names = (path.with_name(f"{path.stem}-result{number or ''}{path.suffix}") for number in itertools.count())
-    return next(name for name in names if not os.path.lexists(name))
-
-
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Hold the lock of the session file ``path``: a file beside it that names the holder, and goes with it.
 
-    Raises SessionError naming the holder where it is held for more than SECONDS, and where something else has the
-    lock's name.
+    Raises SessionError naming the holder where one process holds it for more than SECONDS, and where something else has
+    the lock's name.
     """
     place = Path(os.path.realpath(path))
-    lock, end = place.with_name(f".{shortened(place.name)}.lock"), time.monotonic() + SECONDS
+    lock, holder, end = place.with_name(f".{shortened(place.name)}.lock"), "", 0.0
     while (acquired := _acquired(lock)) is None:
+        if holder != (holder := _holder(lock)):  # several wait, and it was another one's turn
+            end = time.monotonic() + SECONDS
         if time.monotonic() > end:
             own = lock.with_suffix(".held")
             way_out = f", or remove {own} if it has ended" if own.exists() else ""
-            raise SessionError(f"{path} is being written by {_holder(lock)}; wait for it and try again{way_out}")
-        time.sleep(0.02)
+            raise _HeldError(f"{path} is being written by {holder}; wait for it and try again{way_out}")
+        time.sleep(0.05)
     try:
         with contextlib.suppress(OSError):  # a full disk: the lock holds without the note, and saving says why
             if acquired.descriptor >= 0:

@@ -56,18 +56,18 @@ def file_dialog(parent: QWidget, title: str, mode: QFileDialog.FileMode, folder:
             if part is not None:
                 part.hide()
     dialog.resize(SIZE)
-    path, line = dialog.findChild(QComboBox, "lookInCombo"), dialog.findChild(QLineEdit, "fileNameEdit")
-    if path is not None:
+    views = [*dialog.findChildren(QAbstractItemView, FILES)]
+    if (path := dialog.findChild(QComboBox, "lookInCombo")) is not None:
         own, places = path.model(), Places(dialog)
         own.setParent(dialog)  # a list deletes a model of its own that another takes the place of
         places.setSourceModel(own)
         path.setModel(places)
         path.setCurrentIndex(0)
-    if line is not None:
+    if (line := dialog.findChild(QLineEdit, "fileNameEdit")) is not None:
         line.textChanged.connect(lambda name: _show(line, name))
-    for names in (*dialog.findChildren(QAbstractItemView, FILES), line.completer().popup() if line else None):
-        if names is not None:
-            names.setItemDelegate(Readable(names))
+        views += [popup for popup in [line.completer().popup()] if popup is not None]
+    for names in views:
+        names.setItemDelegate(Readable(names))
     for view in dialog.findChildren(QTreeView):
         header = view.header()
         for column in range(header.count()):
