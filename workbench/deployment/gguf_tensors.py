@@ -16,7 +16,7 @@ from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture
 from workbench.models.gguf.rotary import rotary_factors
 from workbench.models.gguf.tensors import gguf_names, is_float32_only, is_unused, library, names_of, row_order, rows_of
-from workbench.models.layer import Layer, StoredTensor
+from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import parse_scheme
@@ -177,7 +177,7 @@ def _matrix_tensor(
         return plain(values(part), kind)
 
     rows, columns = layer.matrix[0] if order is None else len(order), layer.matrix[1]
-    shape = (rows, columns) if len(layer.viewed) < 3 else (layer.viewed[0], rows // layer.viewed[0], columns)
+    shape = (rows, columns) if layer.kind is not LayerKind.EXPERTS else (layer.experts, rows // layer.experts, columns)
     return FileTensor(
         name=name, type=kind, shape=shape, nbytes=nbytes(kind, shape), values=values, source=layer.parameter,
         data=data,

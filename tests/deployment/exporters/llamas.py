@@ -55,6 +55,8 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
         sizes |= {"sliding_window": None, "layer_types": ["full_attention"] * 2}
     if architecture.name == "hunyuan-dense":
         sizes["head_dim"] = 16
+    if architecture.name == "lfm2":
+        sizes |= {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]}
     if architecture.name == "glm4moe":
         sizes |= {"n_routed_experts": 4, "first_k_dense_replace": 1}
     if architecture.name == "olmoe":

@@ -77,10 +77,11 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
         "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 1000.0, "factor": 1.0}}),
     ("nemotron", {"attention_bias": True, "mlp_bias": True}),
     ("exaone4", {"sliding_window": 8, "layer_types": None, "num_hidden_layers": 64}),
+    ("lfm2", {"block_auto_adjust_ff_dim": False, "conv_L_cache": 4, "tie_word_embeddings": False}),
 ], ids=["llama3", "linear", "biases", "tied", "partly turned", "yarn", "mscale", "longrope", "type", "turned encoder",
         "each second window", "one without", "unturned blocks", "granite's biases", "granite's scales", "seed", "glm",
         "stable", "unbiased", "cohere", "one after the other", "turned windows", "glm's experts", "hunyuan",
-        "nemotron's biases", "exaone's windows"])  # fmt: skip
+        "nemotron's biases", "exaone's windows", "lfm's own width"])  # fmt: skip
 def test_variants_and_the_way_back(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path / "folder", **copy.deepcopy(changes)))
     assert proof(model, Plan()).difference < 1e-6
@@ -224,7 +225,8 @@ def test_experts_that_llama_cpp_computes_otherwise_are_refused(tmp_path: Path) -
      "theta"),
     ("exaone4", {"sliding_window": 8, "layer_types": None, "num_hidden_layers": 5}, "sliding_window 8"),
     ("exaone4", {"num_hidden_layers": 64, "layer_types": ["full_attention"] * 64}, "sliding_window None"),
-    ("glm4_moe", {"n_group": 2, "topk_group": 1}, "n_group"), ("cohere2", {"sliding_window": None}, "sliding_window"),
+    ("lfm2", {"conv_bias": True}, "conv_bias"), ("glm4_moe", {"n_group": 2, "topk_group": 1}, "n_group"),
+    ("cohere2", {"sliding_window": None}, "sliding_window"),
     ("hunyuan_v1_dense", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "dynamic"),
     ("gemma3_text", {"rope_parameters": {"full_attention": PLAIN, "sliding_attention": LINEAR}}, "linear"),
 ])  # fmt: skip

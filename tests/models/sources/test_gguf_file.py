@@ -62,7 +62,7 @@ def test_every_architecture_comes_back_as_the_same_network(name: str, tmp_path: 
     folder = folder_of(name, tmp_path / "folder")
     model = open_model(folder)
     names = [layer.name for layer in quantizable(model.summary.stored)]
-    plan = Plan().assign([name for name in names if "mlp" in name or "ffn" in name]
+    plan = Plan().assign([name for name in names if any(part in name for part in ("mlp", "ffn", "feed_forward"))]
                          or ["encoder.layer.0.intermediate.dense"], weights="q8_0", algorithm="rtn")  # fmt: skip
     result = quantize(model, plan)
     out = tmp_path / "model.gguf"

@@ -170,6 +170,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="olmo2", model_types=("olmo3",), network="Olmo3ForCausalLM", windows=True,
                  keys=GROUPED | RMS | {"attention.sliding_window": "sliding_window"},
                  computed=NO_BIASES | {"tie_word_embeddings": False}),
+    Architecture(name="lfm2", model_types=("lfm2",), network="Lfm2ForCausalLM", ropes=("default",),
+                 computed={"conv_bias": False},
+                 keys=COMMON | {"attention.layer_norm_rms_epsilon": "norm_eps", "shortconv.l_cache": "conv_L_cache"}),
     Architecture(name="bert", model_types=("bert",), network="BertModel", ropes=(), activations=("gelu",),
                  keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
                  constants={"attention.causal": False}),
@@ -221,6 +224,10 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
         values.setdefault("feed_forward_length", 4 * config["n_embd"])
     if architecture.name == "modern-bert" and (kinds := config.get("layer_types")):
         values[PERIOD] = _period(kinds)
+    if architecture.name == "lfm2":
+        heads = config["num_key_value_heads"]
+        values["attention.head_count_kv"] = [0 if kind == "conv" else heads for kind in config["layer_types"]]
+        values["feed_forward_length"] = _adjusted(config)
     if architecture.after_padding:
         padding, rows = config["pad_token_id"], config["max_position_embeddings"]
         if padding is None or not 0 <= padding < rows - 1:
@@ -233,6 +240,16 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
     if architecture.ropes:
         values |= _rotary(architecture, config)
     return {f"{architecture.name}.{key}": value for key, value in values.items()}
+
+
+def _adjusted(config: Mapping[str, Any]) -> int:
+    """Return the width of LFM2's feed-forward networks, which its configuration states by a rule."""
+    width, factor = int(config["intermediate_size"]), config["block_ffn_dim_multiplier"]
+    if config["block_auto_adjust_ff_dim"]:
+        width = int(2 * width / 3)
+        if factor is not None:
+            width = -(-int(factor * width) // config["block_multiple_of"]) * int(config["block_multiple_of"])
+    return width
 
 
 def first_position(config: Mapping[str, Any]) -> int:
@@ -364,6 +381,10 @@ def config_of(
         members["rope_parameters"] = {"full_attention": members["rope_parameters"], "sliding_attention": sliding}
     if architecture.name == "exaone4" and "sliding_window" not in members:
         members |= {"sliding_window": None, "layer_types": ["full_attention"] * int(members["num_hidden_layers"])}
+    if architecture.name == "lfm2":
+        heads = metadata[head + "attention.head_count_kv"]
+        members |= {"num_key_value_heads": max(heads), "block_auto_adjust_ff_dim": False}
+        members["layer_types"] = ["full_attention" if count else "conv" for count in heads]
     if architecture.name == "modern-bert":
         members["layer_types"] = window_kinds(int(metadata.get(head + PERIOD, 3)), int(members["num_hidden_layers"]))
     return members

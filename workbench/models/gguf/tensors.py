@@ -30,7 +30,7 @@ _QKV = re.compile(r"\.attn_[qkv]\.")
 _BLOCK = re.compile(r"(?:.*\.)?layers\.(?P<block>\d+)\.(?P<part>.+)\.(?P<kind>weight|bias)")
 
 FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", *ROTARY,
-                "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight")  # fmt: skip
+                "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "shortconv.conv.weight")  # fmt: skip
 """Endings of matrices that llama.cpp reads in float32 alone."""
 
 

@@ -196,11 +196,14 @@ class Mapped:
             values = values - 1
         return values.T.contiguous() if transposed else values
 
-    def later(self, shapes: Mapping[str, tuple[int, ...]], parameter: str, transposed: bool) -> torch.Tensor:
-        """Return a parameter that is decoded to the disk when it is first used, a small one at once."""
+    def shaped(
+        self, shapes: Mapping[str, tuple[int, ...]], on_disk: bool, parameter: str, transposed: bool
+    ) -> torch.Tensor:
+        """Return a parameter in its shape, which a file may have without axes of 1; where ``on_disk``, a large one is
+        decoded to the disk when it is first used."""
         shape = shapes[parameter]
-        if math.prod(shape) < LEAST or len(shape) < 2:
-            return self.tensor(parameter, transposed)
+        if not on_disk or math.prod(shape) < LEAST or len(shape) < 2:
+            return self.tensor(parameter, transposed).reshape(shape)
         return put_on_disk(shape, partial(self._write, parameter, transposed))
 
     def _write(self, parameter: str, transposed: bool, out: torch.Tensor) -> None:
@@ -303,7 +306,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     mapped = _mapped(file, architecture, config, skeleton)
     transposed = {f"{path}.weight" for path, module in skeleton.named_modules() if type(module).__name__ == "Conv1D"}
     shapes = {parameter: tuple(tensor.shape) for parameter, tensor in skeleton.state_dict().items()}
-    read = partial(mapped.later, shapes) if on_disk else mapped.tensor
+    read = partial(mapped.shaped, shapes, on_disk)
     state = {parameter: read(parameter, parameter in transposed) for parameter in mapped.names}
     with quiet():
         network = cls.from_pretrained(None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options)
