@@ -166,7 +166,7 @@ def test_a_user_with_smaller_files_is_not_told_of_damage(tmp_path: Path) -> None
     ended = subprocess.run([sys.executable, "-c", LOW, str(tmp_path / "s.qwb")], capture_output=True, text=True)
     lines, end = (
         ended.stdout.splitlines(),
-        "becomes more than the 0.0164 MB that a file may hold here (ulimit -f); allow more",
+        "becomes more than the 16.4 kB that a file may hold here (ulimit -f); allow more",
     )
     assert ended.returncode == 0 and [line.endswith(end) for line in lines] == [True, True], ended
 
