@@ -171,6 +171,21 @@ def test_conversations_go_through_the_chat_template(
             open_dataset(file, decoder)
 
 
+PARTS = "{% for m in messages %}<{{ m.role }}> {% for part in m.content %}{{ part.text }} {% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, PARTS], ids=["of strings", "of parts"])
+def test_parts_of_text_are_written_as_text_whatever_the_template_takes(
+    template: str, tmp_path: Path, decoder: Any, folder: Path
+) -> None:
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": template}))
+    parts = [{"type": "text", "text": "w7"}, {"type": "text", "text": "w9"}]
+    file = write(tmp_path / "chat.jsonl", [{"messages": [{"role": "user", "content": parts}]}] * 2)
+    (batch,) = open_dataset(file, decoder).batches(2)
+    assert batch["input_ids"].tolist() == [[50, 7, 9]] * 2
+
+
 @pytest.mark.parametrize(
     ("other", "columns"), [("completion", ""), ("chosen", ""), ("completion", "prompt,completion")]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
@@ -218,10 +218,11 @@ def chat_texts(
     importlib.import_module("jinja2.debug")
 
     def work() -> list[np.ndarray]:
-        texts = []
+        texts, joined = list[str](), _has_parts(messages) and not _writes_parts(write)
         for row, conversation, given in zip(numbers, messages, tools or [None] * len(rows), strict=True):
             try:
                 offered = json.loads(given) if isinstance(given, str) and given else given
+                conversation = [_with_text(each) for each in conversation] if joined else conversation
                 texts.append(str(write(conversation, tools=offered or None)))
                 most = LONGEST_CHAT + CHAT_GROWTH * len(json.dumps([conversation, offered]))
                 if len(texts[-1]) > most:
@@ -242,6 +243,29 @@ def chat_texts(
     (answer,) = limited(work, f"the chat template in {spec.tokenizer}", DataError, seconds=seconds, memory=memory)
     texts: list[str] = json.loads(answer.tobytes())
     return texts
+
+
+def _has_parts(conversations: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
+    """Return whether the content of a message is a list of parts."""
+    return any(isinstance(each.get("content"), list) for messages in conversations for each in messages)
+
+
+def _writes_parts(write: Callable[..., object]) -> bool:
+    """Return whether a chat template writes the text of a message's parts, and not the list as Python shows it."""
+    try:
+        return "type" not in str(write([{"role": "user", "content": [{"type": "text", "text": "a"}]}]))
+    except MemoryError:
+        raise
+    except Exception:  # it takes strings alone
+        return False
+
+
+def _with_text(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of text parts with one text, a line for each; others as they are."""
+    parts = message.get("content")
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts] if isinstance(parts, list) else []
+    whole = all(isinstance(text, str) for text in texts)
+    return {**message, "content": "\n".join(texts)} if texts and whole else {**message}
 
 
 def longest_text(spec: InputSpec, tokenizer: Any, requested: int | None) -> int:
