@@ -13,7 +13,7 @@ from workbench.console import demo
 
 
 @pytest.mark.parametrize(("name", "free", "words"), [
-    ("", 0, "0 MB are free"), ("model.safetensors", 1 << 30, "the exported file cannot be written"),
+    ("", 0, "0 B are free"), ("model.safetensors", 1 << 30, "the exported file cannot be written"),
 ])  # fmt: skip
 def test_a_place_that_takes_no_files_is_told_before_anything_is_computed(
     name: str, free: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
