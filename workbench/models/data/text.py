@@ -263,9 +263,10 @@ def _writes_parts(write: Callable[..., object]) -> bool:
 def _with_text(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message of text parts with one text, a line for each; others as they are."""
     parts = message.get("content")
-    texts = [part.get("text") if isinstance(part, dict) else None for part in parts] if isinstance(parts, list) else []
-    whole = all(isinstance(text, str) for text in texts)
-    return {**message, "content": "\n".join(texts)} if texts and whole else {**message}
+    if not isinstance(parts, list):
+        return {**message}
+    texts = [str(part["text"]) for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return {**message, "content": "\n".join(texts)} if texts and len(texts) == len(parts) else {**message}
 
 
 def longest_text(spec: InputSpec, tokenizer: Any, requested: int | None) -> int:
