@@ -1,7 +1,7 @@
 """Inner products of rows in bfloat16 with rows in float32.  Importing this imports numba: only ``products`` does so.
 
-A strip of each row is widened once for all that it meets; sums of half a million cells leave float32 every few
-thousand.
+A strip of each row is widened once for all that it meets.  Each of 256 sums is float32 within a call; the sums of a
+call, and what several calls add, are float64.
 """
 
 from __future__ import annotations

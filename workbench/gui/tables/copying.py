@@ -70,7 +70,7 @@ def offer_copies(view: QAbstractItemView) -> None:
 
 
 def copy_table(view: QAbstractItemView, done: Callable[[], object] = lambda: None) -> None:
-    """Copy a whole table as plain numbers, then call ``done``; anew where it changes meanwhile."""
+    """Copy a whole table as plain numbers, then call ``done``; start again if the table changes meanwhile."""
     model = view.model()
     copying = Copying(view, lambda: (tabbed([row]) for row in raw_rows(model)), done)
     for changed in (model.modelReset, model.layoutChanged):
