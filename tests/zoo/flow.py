@@ -21,6 +21,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.placement import Placement
 from workbench.models.sources import open_model
+from workbench.models.sources.huggingface_heads import with_answers
 from workbench.models.summary import OutputKind, quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan
@@ -171,7 +172,7 @@ def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
     import transformers
 
     name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
-    network = getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32).eval()
+    network = with_answers(getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32)).eval()
     network.to(model.device).config = model.body.network.config  # type: ignore[attr-defined]  # the call sets what fills up texts
     result: torch.Tensor = model.body.call(network, model.on_device(batch))  # type: ignore[attr-defined]
     return result

@@ -93,14 +93,26 @@ def test_an_embedding_of_padded_sounds_is_that_of_their_own_frames(tmp_path: Pat
     torch.testing.assert_close(open_model(tmp_path).run({"inputs": sounds, "attention_mask": mask}), expected)
 
 
-def test_a_head_that_answers_no_logits_is_not_judged_on_something_else(tmp_path: Path) -> None:
-    """BLIP for questions answers its pictures' states and a loss; the text's layers counted as unused."""
-    save_tiny(tmp_path, "BlipForQuestionAnswering", text_config__encoder_hidden_size=32)
+def test_questions_about_pictures_are_answered_by_the_decoder(tmp_path: Path) -> None:
+    """BLIP for questions answers its pictures' states and a loss: its logits lie within, its labels begin otherwise."""
+    save_tiny(tmp_path, "BlipForQuestionAnswering")
     model = open_model(tmp_path)
     batch = model.sample(2)
-    assert batch is not None
-    with pytest.raises(DataError, match="its answer has no logits, only image_embeds"):
-        model.run({**batch, "decoder_input_ids": batch["input_ids"]})
+    assert batch is not None and {*batch} == {"pixel_values", "input_ids", "decoder_input_ids"}
+    assert model.summary.output is OutputKind.TOKEN_LOGITS and model.inputs.has_decoder
+    network = transformers.BlipForQuestionAnswering.from_pretrained(tmp_path).eval()
+    labels = torch.tensor([[7, 8, 9], [10, 11, -100]])
+    ids = torch.tensor([[network.decoder_start_token_id, 7, 8], [network.decoder_start_token_id, 10, 11]])
+    mask = torch.ones_like(batch["input_ids"])
+    mask[1, 5:] = 0
+    with torch.no_grad():
+        states = network.vision_model(batch["pixel_values"]).last_hidden_state
+        asked = network.text_encoder(batch["input_ids"], mask, encoder_hidden_states=states).last_hidden_state
+        expected = network.text_decoder(ids, encoder_hidden_states=asked, encoder_attention_mask=mask).logits
+    given = {**batch, "attention_mask": mask}
+    torch.testing.assert_close(model.run({**given, "decoder_input_ids": ids}), expected)
+    del given["decoder_input_ids"]
+    torch.testing.assert_close(model.run({**given, "labels": labels}), expected)
 
 
 def test_one_logit_for_each_position_is_in_the_answer_or_not(tmp_path: Path) -> None:

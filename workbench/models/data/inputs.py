@@ -47,7 +47,8 @@ class InputSpec:
 
     ``main`` is the name under which ``forward`` takes the tokens or ``inputs`` (empty: its first argument), ``takes``
     the names of all its arguments, ``tensors`` those that are said to be tensors of data, ``requires`` those without
-    which it cannot run; ``labels`` stand in for a decoder's ids.  ``folder`` holds the processor's files.
+    which it cannot run; ``labels`` stand in for a decoder's ids, ``begun`` with a token of its own instead of the
+    tokenizer's.  ``folder`` holds the processor's files.
     ``sentences``: a sample is one text with special tokens and padding, not a window of running text; ``embeds``: the
     output is a vector for each sample, of tokens by ``pooling``.  ``rate`` is the sampling rate in Hz that a model of
     sounds without a processor states.  ``batch`` is the number of samples that a program was exported for, where it
@@ -69,6 +70,7 @@ class InputSpec:
     takes: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
+    begun: bool = False
     folder: Path | None = None
     sentences: bool = False
     embeds: bool = False

@@ -318,8 +318,10 @@ def answer_ids(
     tokenizer = tokenizer_of(spec, file)
     bounds = (requested, spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
     longest = min(bound for bound in bounds if bound)
+    begin = len(first_tokens(spec, file)) if spec.begun else 0
     assert spec.tokenizer is not None
     (rows,) = tokenized(lambda: [tokenizer(text_target=list(texts), verbose=False)["input_ids"]], spec.tokenizer, texts)
+    rows = [ids[begin:] for ids in rows]
     cut = sum(len(ids) > longest for ids in rows)
     notes = (f"{file.name}: {cut} of {len(rows)} answers were cut to {longest} tokens",) if cut else ()
     return [ids[:longest] for ids in rows], notes

@@ -34,9 +34,11 @@ from workbench.models.sources.huggingface_heads import (
     network_head,
     output_kind,
     required_inputs,
+    answers_apart,
     sample_of,
     tensors_taken,
     text_config,
+    with_answers,
 )
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import LEAST, require_possible
@@ -274,7 +276,8 @@ def load_network(
             "weights do not belong together"
         )
     notes = _notes(type(network).__name__, config, sorted(report["unexpected_keys"]))
-    return network, notes + (evaluated_pooling(folder)[1] if network_head(network) is OutputKind.EMBEDDING else [])
+    notes += evaluated_pooling(folder)[1] if network_head(network) is OutputKind.EMBEDDING else []
+    return with_answers(network), notes
 
 
 def _without_pooler(network_type: Any, names: Collection[str]) -> dict[str, bool]:
@@ -390,7 +393,7 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     return replace(
         _token_inputs(network) if main == "input_ids" else _image_inputs(folder, config),
         main=main, takes=takes, tensors=tensors_taken(network), folder=folder,
-        requires=required_inputs(network),
+        requires=required_inputs(network), begun=answers_apart(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
         embeds=embeds, pooling=evaluated_pooling(folder)[0] if embeds else Pooling.MEAN,
         shapes=shapes if type(network).__name__.endswith(CHOOSES) else {},

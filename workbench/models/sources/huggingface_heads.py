@@ -20,6 +20,7 @@ from workbench.models.summary import OutputKind
 from workbench.readable import few
 
 HEADS: Mapping[str, OutputKind] = {
+    "BlipForQuestionAnswering": OutputKind.TOKEN_LOGITS,  # of its decoder's answer
     "ForCausalLM": OutputKind.TOKEN_LOGITS, "LMHeadModel": OutputKind.TOKEN_LOGITS, "MTModel": OutputKind.TOKEN_LOGITS,
     "ForConditionalGeneration": OutputKind.TOKEN_LOGITS, "ForMaskedLM": OutputKind.TOKEN_CLASSES,
     "ForTokenClassification": OutputKind.TOKEN_CLASSES, "ForSequenceClassification": OutputKind.CLASS_LOGITS,
@@ -173,7 +174,7 @@ def _result(
         single = head is OutputKind.CLASS_LOGITS and logits.ndim == 3 and logits.shape[1] == 1  # VideoPrism's query
         result: torch.Tensor = logits.squeeze(1) if single else logits
         return result
-    if head in (OutputKind.TOKEN_LOGITS, OutputKind.TOKEN_CLASSES, OutputKind.POSITION_CLASSES):  # BLIP for questions
+    if head in (OutputKind.TOKEN_LOGITS, OutputKind.TOKEN_CLASSES, OutputKind.POSITION_CLASSES):
         raise ValueError(f"its answer has no logits, only {few(answer, 8)}: nothing of it tells what the head gives")
     samples = len(next(iter(batch.values())))
     for _, value in sorted(answer.items(), key=lambda item: "hidden_state" in item[0]):  # a forecast after its states
@@ -256,6 +257,33 @@ ONE_ENCODER = {"image_size", "num_channels"}
 """Settings of pictures among those of the text: one encoder reads both, and runs with both only."""
 
 
+def with_answers(network: Any) -> Any:
+    """Return ``network``; BLIP for questions then answers its decoder's logits, which it makes for its loss alone.
+
+    The decoder's ids are labels shifted right, as its own generation begins, with zeros where nothing counts.
+    """
+    if not answers_apart(network):
+        return network
+    logits = list[torch.Tensor]()
+
+    def begin(module: Any, args: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        labels = given.pop("labels", None)
+        if labels is not None:
+            shifted = torch.nn.functional.pad(labels[:, :-1], (1, 0), value=network.decoder_start_token_id)
+            given["decoder_input_ids"] = shifted.clamp_min(0)
+        return args, given
+
+    network.register_forward_pre_hook(begin, with_kwargs=True)
+    network.text_decoder.register_forward_hook(lambda decoder, args, answer: logits.append(answer.logits))
+    network.register_forward_hook(lambda module, args, answer: {**answer, "logits": logits.pop()})
+    return network
+
+
+def answers_apart(network: Any) -> bool:
+    """Return whether a network has a decoder of answers that only its loss and its generation use (BLIP's)."""
+    return hasattr(network, "text_decoder") and hasattr(network, "decoder_start_token_id")
+
+
 def main_inputs(network: Any) -> list[str]:
     """Return the names of what the network is made for, mostly one; OneFormer takes a picture and a task."""
     names = network.main_input_name
@@ -274,7 +302,9 @@ def required_inputs(network: Any) -> tuple[str, ...]:
         names.append(other)
     elif main == "input_ids" and "pixel_values" in takes and settings.keys() >= ONE_ENCODER:
         names.append("pixel_values")
-    if network.config.is_encoder_decoder and "decoder_input_ids" in takes and not name.endswith(POOLED):
+    if answers_apart(network):
+        names += ["input_ids", "decoder_input_ids"]
+    elif network.config.is_encoder_decoder and "decoder_input_ids" in takes and not name.endswith(POOLED):
         names.append("decoder_input_ids")
     elif main != "input_ids" and "input_ids" in takes and head_of(name) is OutputKind.TOKEN_LOGITS:
         names.append("input_ids")  # a text beside the picture (BLIP, Kosmos-2)

@@ -324,6 +324,20 @@ def test_a_pair_of_towers_takes_pictures_and_captions(tmp_path: Path) -> None:
     assert model.run(next(data.batches(2))).shape[0] == 2
 
 
+def test_answers_to_questions_begin_with_the_decoders_own_token(tmp_path: Path) -> None:
+    folder, own = tmp_path / "model", tokenizer([])
+    save_tiny(folder, "BlipForQuestionAnswering", text_config__encoder_hidden_size=32, text_config__bos_token_id=2,
+              **vocabulary(len(own)))  # fmt: skip
+    picture: Any = transformers.BlipImageProcessor(size={"height": 32, "width": 32})
+    transformers.BlipProcessor(image_processor=picture, tokenizer=own).save_pretrained(folder)
+    model, names = open_model(folder), pictures(tmp_path, (40, 60), (60, 40))
+    rows = [{"image": name, "question": "what", "answer": said} for name, said in zip(names, ("cat", "a"), strict=True)]
+    data = open_dataset(table(tmp_path / "a.jsonl", rows), model)
+    a, c, t = own.convert_tokens_to_ids(["a", "c", "t"])
+    assert data.tensors["labels"].tolist() == [[c, a, t], [a, -100, -100]]
+    assert model.run(next(data.batches(2))).shape == (2, 3, len(own))
+
+
 def test_a_reader_of_pictures_takes_what_they_say(tmp_path: Path) -> None:
     """TrOCR's output is the logits of the text, which stands beside its picture; it was their mean over the tokens."""
     folder, own = tmp_path / "model", tokenizer([])
