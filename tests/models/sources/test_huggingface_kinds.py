@@ -115,6 +115,28 @@ def test_questions_about_pictures_are_answered_by_the_decoder(tmp_path: Path) ->
     torch.testing.assert_close(model.run({**given, "labels": labels}), expected)
 
 
+@pytest.mark.parametrize(("name", "ids"), [
+    ("PerceiverForMaskedLM", True), ("PerceiverForSequenceClassification", True),
+    ("PerceiverForImageClassificationLearned", False),
+])  # fmt: skip
+def test_inputs_are_ids_where_rows_of_a_table_are_looked_up_by_them(tmp_path: Path, name: str, ids: bool) -> None:
+    """Perceiver calls words and pictures ``inputs``; words were handed over as fractions."""
+    save_tiny(tmp_path, name, d_latents=32, num_latents=4, num_self_attends_per_block=1, num_self_attention_heads=2,
+              num_cross_attention_heads=2)  # fmt: skip
+    model = open_model(tmp_path)
+    assert model.inputs.tokens is ids and model.inputs.vocabulary == (96 if ids else None)
+    batch = model.sample(3)
+    assert batch is not None and next(iter(batch.values())).is_floating_point() is not ids
+    network = getattr(transformers, name).from_pretrained(tmp_path).eval()
+    with torch.no_grad():
+        expected = network(**{"inputs": next(iter(batch.values()))}).logits
+    given = expected[:, :7] if name.endswith("LM") else expected
+    torch.testing.assert_close(model.run(batch), given)
+    if ids:
+        np.save(tmp_path / "ids.npy", batch["input_ids"].numpy())
+        assert torch.equal(open_dataset(tmp_path / "ids.npy", model).tensors["input_ids"], batch["input_ids"])
+
+
 def test_one_logit_for_each_position_is_in_the_answer_or_not(tmp_path: Path) -> None:
     save_tiny(tmp_path, "TapasForQuestionAnswering")
     model = open_model(tmp_path)

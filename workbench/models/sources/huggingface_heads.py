@@ -8,11 +8,15 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from workbench.models.data.batches import frames
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, parameters_of
+from workbench.models.execution.dependence import places
 from workbench.models.execution.network import Call, Forward
+from workbench.models.execution.products import PRODUCTS
 from workbench.models.execution.stacked import tensors_of
+from workbench.models.layer import LayerKind
 from workbench.models.model import Batch
 from workbench.models.readers.pooling import Pooling
 from workbench.models.sources.probabilities import label_logits
@@ -172,7 +176,9 @@ def _result(
     logits = answer.get("logits")
     if head is not None and logits is not None:
         single = head is OutputKind.CLASS_LOGITS and logits.ndim == 3 and logits.shape[1] == 1  # VideoPrism's query
-        result: torch.Tensor = logits.squeeze(1) if single else logits
+        ids = batch.get("input_ids") if head is OutputKind.TOKEN_CLASSES else None
+        places = None if ids is None else ids.shape[1]  # Perceiver answers for all that it could be given
+        result: torch.Tensor = logits.squeeze(1) if single else logits[:, :places]
         return result
     if head in (OutputKind.TOKEN_LOGITS, OutputKind.TOKEN_CLASSES, OutputKind.POSITION_CLASSES):
         raise ValueError(f"its answer has no logits, only {few(answer, 8)}: nothing of it tells what the head gives")
@@ -285,9 +291,45 @@ def answers_apart(network: Any) -> bool:
 
 
 def main_inputs(network: Any) -> list[str]:
-    """Return the names of what the network is made for, mostly one; OneFormer takes a picture and a task."""
+    """Return the names of what the network is made for, mostly one; OneFormer takes a picture and a task.
+
+    Perceiver's ``inputs`` may be anything: they are ids where a table's rows are looked up by them.
+    """
     names = network.main_input_name
-    return [names] if isinstance(names, str) else list(names)
+    names = [names] if isinstance(names, str) else list(names)
+    unclear = names[0] != "input_ids" and "input_ids" in arguments_of(network.forward)[0]
+    return ["input_ids"] if unclear and _looks_up(network, names[0]) else names
+
+
+class _LookedUp(Exception):
+    """An input's numbers are places in a table."""
+
+
+class _LookUps(TorchFunctionMode):
+    """Raises _LookedUp where the very numbers of ``ids`` are places in a table."""
+
+    def __init__(self, ids: torch.Tensor) -> None:
+        super().__init__()
+        self.ids = places([ids])
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        products = PRODUCTS.get(func, lambda args, kwargs: [])(args, kwargs or {})
+        if any(each.kind is LayerKind.EMBEDDING and places([each.x]) == self.ids for each in products):
+            raise _LookedUp
+        return func(*args, **(kwargs or {}))
+
+
+def _looks_up(network: Any, name: str) -> bool:
+    """Return whether the network looks the numbers of the input ``name`` up in a table."""
+    ids = torch.ones(1, LENGTH, dtype=torch.int64)
+    try:
+        with torch.no_grad(), _LookUps(ids):
+            network(**{name: ids})
+    except _LookedUp:
+        return True
+    except Exception:  # networks raise anything for what they do not take
+        return False
+    return False
 
 
 def required_inputs(network: Any) -> tuple[str, ...]:
@@ -360,7 +402,8 @@ def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | Non
 
 
 def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
-    """Return one sample's shape of the input ``name``, None where it is not known."""
+    """Return one sample's shape of the input ``name``, None where it is not known.  SegGPT's example is a picture and
+    a mask, Perceiver's pictures are called ``inputs``."""
     settings = network.config.to_dict()
     if name == "task_inputs":
         return (settings["task_seq_len"],)
@@ -374,10 +417,10 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     vision = {**settings, **(settings.get("vision_config") or settings.get("encoder") or {})}
     if name == PATCHES:
         return (LENGTH, 2 + vision["patch_embed_hidden_size"])
-    if name.endswith(("pixel_values", "prompt_masks")):  # SegGPT's example has both
+    if name.endswith(("pixel_values", "prompt_masks")) or (name == "inputs" and "image_size" in settings):
         size = spec.size or vision.get("image_size") or PIXELS
         height, width = size if isinstance(size, list | tuple) else (size, size)
-        clip = (vision["num_frames"],) if "num_frames" in vision else ()
+        clip = (vision["num_frames"],) if "num_frames" in vision and name != "inputs" else ()
         clip = (2,) if type(network).__name__.endswith(MATCHES) else clip
         height = height // 2 if "prompt_pixel_values" in spec.takes else height  # the example stands above the picture
         return (*clip, spec.channels or vision.get("num_channels", 3), height, width)
