@@ -10030,12 +10030,12 @@ Auf {}.</translation>
         <translation>ganze Zahlen angeben</translation>
     </message>
     <message>
-        <source>give 1 for each token and 0 for padding</source>
-        <translation>1 für jedes Token und 0 für Auffüllung angeben</translation>
+        <source>give 1 for what is real and 0 for padding</source>
+        <translation>1 für Echtes und 0 für Auffüllung angeben</translation>
     </message>
     <message>
-        <source>the {} leaves {} windows no token, the first is {}</source>
-        <translation>{} lässt {} Fenstern kein Token, das erste ist {}</translation>
+        <source>the {} is 0 all through {} samples, the first is {}</source>
+        <translation>{} ist in {} Proben durchweg 0, die erste ist {}</translation>
     </message>
     <message>
         <source>{} holds {}; a tensor or named tensors were expected</source>

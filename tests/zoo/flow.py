@@ -21,7 +21,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.placement import Placement
 from workbench.models.sources import open_model
-from workbench.models.sources.huggingface_heads import with_answers
+from workbench.models.sources.heads.inputs import with_answers
 from workbench.models.summary import OutputKind, quantizable
 from workbench.planning.budgets import Budgets
 from workbench.planning.plan import Plan

@@ -89,10 +89,9 @@ def _key(model: Model, data: Data) -> str:
 
 def impurities_of(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
     """Return the mean Gini impurity of each sample of a batch, whose logits are the ``output``."""
-    if model.summary.output is OutputKind.DETECTIONS:
-        output = answers_of(output)
-    each = torch.stack([gini_impurities(row) for row in output])
-    mask = output_mask(batch, each)
+    objects = model.summary.output is OutputKind.DETECTIONS
+    each = torch.stack([gini_impurities(row) for row in (answers_of(output) if objects else output)])
+    mask = None if objects else output_mask(batch, output)
     counted = torch.ones_like(each) if mask is None or mask.shape != each.shape else mask.to(each)
     return [float((e * c).sum() / c.sum().clamp_min(1)) for e, c in zip(each, counted, strict=True)]
 

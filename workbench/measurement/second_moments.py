@@ -302,7 +302,7 @@ def _multiplied(layer: Layer, tensor: torch.Tensor, output: torch.Tensor, paddin
     if layer.kind is LayerKind.LINEAR:
         return padding.real(tensor).reshape(1, -1, tensor.shape[-1]).float()
     geometry = ConvolutionGeometry.of(layer, tensor, output) if output.requires_grad else None
-    return None if geometry is None else sampled_inputs(geometry, tensor)
+    return None if geometry is None else sampled_inputs(geometry, tensor, padding)
 
 
 def _nbytes(layer: Layer, *, whole: bool = False) -> int:
@@ -314,10 +314,14 @@ def _nbytes(layer: Layer, *, whole: bool = False) -> int:
     return held_bytes(columns, layer.experts) + held_bytes(outputs)
 
 
-def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:
-    """Return a convolution's unfolded inputs at some positions, float32 ``[groups, positions, columns]``."""
+def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor, padding: Padding) -> torch.Tensor | None:
+    """Return a convolution's unfolded inputs at some real positions, float32 ``[groups, positions, columns]``."""
     x = x.detach().float()
     count = 0 if geometry.transposed else geometry.positions(x)
-    if count <= POSITIONS:
-        return geometry.inputs(x)
-    return geometry.inputs(x, torch.randint(count, (POSITIONS,), generator=torch.Generator().manual_seed(count)))
+    mask = padding.at((len(x), *geometry.steps(x.shape[2:]))) if count else None
+    real = None if mask is None else mask.flatten().nonzero().flatten().cpu()
+    total = count if real is None else len(real)
+    if total <= POSITIONS:
+        return geometry.inputs(x, real)
+    some = torch.randint(total, (POSITIONS,), generator=torch.Generator().manual_seed(total))
+    return geometry.inputs(x, some if real is None else real[some])

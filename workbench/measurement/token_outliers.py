@@ -73,7 +73,7 @@ class PlacedPeaks:
         sample, position = divmod(place, prod(shape) // self.places.samples)
         tokens = ids is not None and shape == ids.shape
         token = int(ids[sample, position]) if tokens and ids is not None else -1
-        return sample + self.places.first, position, self.shape[-1] if len(self.shape) > 2 else 0, token
+        return sample + self.places.first, position, shape[-1] if len(shape) > 2 else 0, token
 
 
 def outliers_of(batches: Sequence[PlacedPeaks]) -> TokenOutliers:

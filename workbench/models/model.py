@@ -118,9 +118,10 @@ class Model(ABC):
         return False
 
     def on_device(self, batch: Batch) -> Batch:
-        """Return the batch with its tensors on the model's device."""
-        device = self.device
-        return {name: tensor.to(device) for name, tensor in batch.items()}
+        """Return the batch with its tensors on the model's device, arranged as the network goes by its padding."""
+        device, arrange = self.device, self.inputs.arrange
+        moved = {name: tensor.to(device) for name, tensor in batch.items()}
+        return moved if arrange is None else arrange(moved)
 
     @abstractmethod
     def _stored(self, name: str, dtype: str) -> torch.Tensor:

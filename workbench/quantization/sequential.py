@@ -97,7 +97,7 @@ def _inputs(model: Model, stage: Stage, batch: Batch, quantizers: Mapping[str, R
 def stage_inputs(stage: Stage, tensor: torch.Tensor, batch: Batch) -> torch.Tensor:
     """Return the input ``tensor`` of a layer as ``[groups, positions, columns]``, float32, without padding tokens."""
     if stage.geometry is not None:
-        sampled = sampled_inputs(stage.geometry, tensor)
+        sampled = sampled_inputs(stage.geometry, tensor, Padding.of(batch))
         assert sampled is not None
         return sampled
     real = Padding.of(batch).real(tensor)

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.models.sources.test_huggingface import save
+from tests.zoo.architectures import save as save_tiny
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.divergence import sample_divergence
@@ -68,8 +69,24 @@ def test_what_the_forward_needs_and_the_data_lack_is_named(tmp_path: Path, pair:
     with pytest.raises(DataError, match="their rows are input_ids 2, labels 1"):
         open_dataset(tmp_path / "uneven.npz", open_model(pair[0]))
     np.savez(tmp_path / "empty.npz", input_ids=IDS, labels=LABELS, attention_mask=MASK * [[1], [0]])
-    with pytest.raises(DataError, match="leaves 1 windows no token, the first is 1"):
+    with pytest.raises(DataError, match="is 0 all through 1 samples, the first is 1"):
         open_dataset(tmp_path / "empty.npz", open_model(pair[0]))
+
+
+def test_a_picture_without_a_real_pixel_is_told(tmp_path: Path) -> None:
+    save_tiny(tmp_path / "model", "MaskFormerForInstanceSegmentation")
+    model, mask = open_model(tmp_path / "model"), np.ones((2, 64, 64), bool)
+    batch = model.sample(2)
+    assert batch is not None
+    pixels = batch["pixel_values"].numpy()
+    np.savez(tmp_path / "whole.npz", pixel_values=pixels, pixel_mask=255 * mask)
+    data = open_dataset(tmp_path / "whole.npz", model)
+    assert data.tensors["pixel_mask"].tolist() == mask.astype(int).tolist()
+    assert data.notes == ("whole.npz: the pixel mask holds 255, which is taken for 1",)
+    mask[1] = False
+    np.savez(tmp_path / "empty.npz", pixel_values=pixels, pixel_mask=mask)
+    with pytest.raises(DataError, match="the pixel mask is 0 all through 1 samples, the first is 1"):
+        open_dataset(tmp_path / "empty.npz", model)
 
 
 def test_speech_goes_into_an_encoder_decoder(tmp_path: Path) -> None:
@@ -264,14 +281,14 @@ def test_a_mask_that_is_added_to_scores_is_refused(
     tmp_path: Path, pair: tuple[Path, torch.nn.Module], mask: np.ndarray
 ) -> None:
     np.savez(tmp_path / "added.npz", input_ids=IDS, labels=LABELS, attention_mask=mask)
-    with pytest.raises(DataError, match=r"give 1 for each token and 0 for padding|holds fractions"):
+    with pytest.raises(DataError, match=r"give 1 for what is real and 0 for padding|holds fractions"):
         open_dataset(tmp_path / "added.npz", open_model(pair[0]))
     from transformers import BertConfig
 
     save(tmp_path / "bert", "BertModel", BertConfig(vocab_size=48, hidden_size=16, num_hidden_layers=1,
                                                     num_attention_heads=2, intermediate_size=24))  # fmt: skip
     np.savez(tmp_path / "added.npz", input_ids=IDS, attention_mask=mask)
-    with pytest.raises(DataError, match=r"attention mask holds numbers from .* give 1 for each token and 0 for"):
+    with pytest.raises(DataError, match=r"attention mask holds numbers from .* give 1 for what is real and 0 for"):
         open_dataset(tmp_path / "added.npz", open_model(tmp_path / "bert"))
 
 

@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ExportError, NotAModelError
 from workbench.models.readers.pooling import Pooling, evaluated_pooling, module_files, pooling_of
-from workbench.models.sources.huggingface_heads import pooled
+from workbench.models.sources.heads.outputs import pooled
 
 
 def state(folder: Path, settings: dict[str, Any], *behind: str) -> Path:

@@ -18,8 +18,8 @@ from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.data.inputs import InputSpec
 from workbench.models.layer import LayerKind
 from workbench.models.sources import huggingface, open_model, reopen
+from workbench.models.sources.heads.inputs import sample_of
 from workbench.models.sources.huggingface import further_blocks
-from workbench.models.sources.huggingface_heads import sample_of
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(12).reshape(2, 6)

@@ -22,7 +22,7 @@ from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
-from workbench.models.sources.huggingface_heads import text_config
+from workbench.models.sources.heads.outputs import text_config
 from workbench.models.summary import OutputKind
 
 
@@ -89,7 +89,8 @@ def test_an_embedding_of_padded_sounds_is_that_of_their_own_frames(tmp_path: Pat
     network = transformers.Wav2Vec2Model.from_pretrained(tmp_path).eval()
     with torch.no_grad():
         states = network(sounds, attention_mask=mask).last_hidden_state
-    expected = torch.stack([states[0].mean(dim=0), states[1, :81].mean(dim=0)])
+    real = network._get_feature_vector_attention_mask(states.shape[1], mask)
+    expected = torch.stack([each[own].mean(dim=0) for each, own in zip(states, real, strict=True)])
     torch.testing.assert_close(open_model(tmp_path).run({"inputs": sounds, "attention_mask": mask}), expected)
 
 
@@ -287,6 +288,24 @@ def test_choices_are_classes(tmp_path: Path) -> None:
     assert batch is not None and batch["input_ids"].ndim == 3
     assert model.summary.output is OutputKind.CLASS_LOGITS
     assert tuple(model.run(batch).shape) == tuple(batch["input_ids"].shape[:2])
+
+
+@pytest.mark.parametrize("padding", [5, -1])
+@pytest.mark.parametrize("name", ["GPT2", "Llama", "OPT", "CTRL", "Bloom", "XLNet", "Bart", "Roberta"])
+def test_classes_of_a_text_are_those_of_the_text_alone(tmp_path: Path, name: str, padding: int) -> None:
+    """Padding is what the mask says: networks that compare ids, or read the last place, took it for the text."""
+    if name in ("Bart", "Roberta") and padding < 0:
+        pytest.skip("their tables of words, or positions, have a row for it")
+    save_tiny(tmp_path, f"{name}ForSequenceClassification", pad_token_id=padding)
+    model, rows = open_model(tmp_path), [[7, 8, 9, 10, 11, 2], [7, 9, 2], [12, 2]]
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"input_ids": row}) for row in rows), encoding="utf-8")
+    network = getattr(transformers, f"{name}ForSequenceClassification").from_pretrained(tmp_path).eval()
+    with torch.no_grad():
+        expected = torch.cat([network(torch.tensor([row])).logits for row in rows])
+    data = open_dataset(tmp_path / "a.jsonl", model)
+    torch.testing.assert_close(model.run(next(data.batches(3))), expected, atol=1e-5, rtol=1e-4)
+    seen = calibrate(model, data, batch_size=3).statistics
+    assert min(seen[key].count for key in seen if key[1] == "output") > 0
 
 
 def test_a_classifier_without_a_padding_id_takes_any_number_of_texts(tmp_path: Path) -> None:

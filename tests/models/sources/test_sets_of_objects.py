@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from workbench.models.data.inputs import InputSpec
-from workbench.models.sources.huggingface_heads import call_of, head_of
+from workbench.models.sources.heads.outputs import call_of, head_of
 from workbench.models.summary import OutputKind
 from workbench.numerics.detections import boxes_of, labels_of
 

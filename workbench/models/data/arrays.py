@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, NotAModelError, UnsafeModelError, WorkbenchError
+from workbench.models.data import batches
 from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.pictures.images import preparation
@@ -98,7 +99,7 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         raise DataError(f"{file}: every array needs one row for each sample, their rows are {listed}")
     if spec.main in tensors and spec.main != "input_ids":
         tensors["input_ids" if spec.tokens else "inputs"] = tensors.pop(spec.main)
-    for mask in sorted(tensors.keys() & {"attention_mask", "decoder_attention_mask"}):
+    for mask in sorted(tensors.keys() & {*batches.MASKS, *batches.PIXELS}):
         tensors[mask], more = read_mask(tensors[mask], file, mask.replace("_", " "))
         notes += more
     if spec.has_decoder:
@@ -184,21 +185,21 @@ def _as_taken(name: str, tensor: torch.Tensor, file: Path) -> torch.Tensor:
 
 
 def read_mask(mask: torch.Tensor, file: Path, name: str = "attention mask") -> tuple[torch.Tensor, tuple[str, ...]]:
-    """Return a mask (samples x tokens) as 1 for tokens and 0 for padding (int64), and a note where it was 255, say.
+    """Return a mask (samples x tokens, or x pixels) as 1 and 0 for padding (int64), and a note where it was 255, say.
 
-    Raises DataError where it leaves a sample no token, or has other numbers: those that are added to scores, or count
+    Raises DataError where it leaves a sample nothing, or has other numbers: those that are added to scores, or count
     the texts of a window.
     """
     highest = mask.max() if mask.numel() else mask.new_ones(())
     if not bool(((mask == 0) | (mask == highest)).all()) or float(highest) != round(float(highest)) or highest < 0:
         raise DataError(
             f"{file}: the {name} holds numbers from {float(mask.min()):.3g} to {float(highest):.3g}; give 1 for "
-            "each token and 0 for padding"
+            "what is real and 0 for padding"
         )
-    note = f"{file.name}: the {name} holds {int(highest)} for tokens, which is taken for 1"
+    note = f"{file.name}: the {name} holds {int(highest)}, which is taken for 1"
     empty = torch.nonzero((mask != 0).flatten(1).sum(dim=1) == 0).flatten().tolist()
     if empty:
-        raise DataError(f"{file}: the {name} leaves {len(empty)} windows no token, the first is {empty[0]}")
+        raise DataError(f"{file}: the {name} is 0 all through {len(empty)} samples, the first is {empty[0]}")
     return (mask != 0).to(torch.int64), (note,) if highest > 1 else ()
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
 
 from workbench.errors import CannotRunError, DataError
 from workbench.memory import Footprint
+from workbench.models.data.inputs import IN_A_ROW, entries_of
 from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer
 from workbench.models.model import Batch, Model
@@ -37,6 +39,12 @@ LABEL_AXES = {
 
 MASKS = ("attention_mask", "decoder_attention_mask", "feature_attention_mask", "input_features_mask", "padding_mask")
 """Names of masks of texts, of sounds, and of sounds beside a text."""
+
+PIXELS = ("pixel_mask", "pixel_attention_mask")
+"""Names of masks of pictures (pictures x height x width, or x patches)."""
+
+FRAMES = "mask of frames "
+"""How names of masks begin that the network makes of those of sounds: of its own frames."""
 
 
 @runtime_checkable
@@ -202,13 +210,14 @@ def counted_mask(batch: Batch) -> torch.Tensor | None:
 
 
 def output_mask(batch: Batch, output: torch.Tensor) -> torch.Tensor | None:
-    """Return ``counted_mask`` where the output has these samples and tokens, or the frames of sounds that are not
-    padding (bool, samples x frames); else None: all of the output counts."""
+    """Return ``counted_mask`` where the output has these samples and tokens, or the frames of sounds and the pixels of
+    pictures that are not padding (bool, samples x positions); else None: all of the output counts."""
     mask = counted_mask(batch)
-    if mask is None or output.shape[:2] == mask.shape:
+    if mask is not None and output.shape[:2] == mask.shape:
         return mask
-    has_frames = output.ndim > 2 and len(output) == len(mask) and output.shape[1] < mask.shape[1]
-    return frames(mask, output.shape[1]) if has_frames and _is_of_sounds(batch, mask) else None
+    if output.ndim < 3 or has_decoder(batch) or "input_ids" in batch:
+        return None
+    return replace(Padding.of(batch), masks=()).mask(output)
 
 
 def _is_of_sounds(batch: Batch, mask: torch.Tensor) -> bool:
@@ -227,37 +236,79 @@ def frames(mask: torch.Tensor, count: int) -> torch.Tensor:
 @dataclass(frozen=True, slots=True, eq=False)
 class Padding:
     """Which positions of a batch are real: ``masks`` (bool, samples, or samples' choices, x tokens) of the axes with
-    padding, and of these the ``sounds``', several of whose points make a frame; ``texts`` have lengths of no frames."""
+    padding, and of these the ``sounds``', several of whose points make a frame; ``texts`` have lengths of no frames.
+    ``frames`` (bool, samples x frames) are as the network counts them, ``pictures`` bool, pictures x height x width."""
 
     masks: tuple[torch.Tensor, ...] = ()
     sounds: tuple[torch.Tensor, ...] = ()
     texts: frozenset[int] = frozenset()
+    frames: tuple[torch.Tensor, ...] = ()
+    pictures: tuple[torch.Tensor, ...] = ()
 
     @staticmethod
     def of(batch: Batch) -> Padding:
         """Read the masks off the batch."""
-        masks = [batch[name].ne(0).flatten(0, -2) for name in MASKS if name in batch]
-        padded = tuple(mask for mask in masks if not bool(mask.all()))
+        bare = {name: name.removesuffix(IN_A_ROW) for name in batch}
+        known = {name for name, own in bare.items() if own in (*MASKS, *PIXELS) or own.startswith(FRAMES)}
+        named = {bare[name]: entries_of(name, batch[name]).ne(0) for name in batch if name in known}
+        padded = {name: mask for name, mask in named.items() if not bool(mask.all())}
+        pixels = [mask for name, mask in padded.items() if name in PIXELS and mask.ndim > 2]
+        own = [mask for name, mask in padded.items() if name in MASKS or (name in PIXELS and mask.ndim == 2)]
+        masks = tuple(mask.flatten(0, -2) for mask in own)
         texts = {each.shape[-1] for name, each in batch.items() if name.endswith(("input_ids", "labels"))}
-        return Padding(padded, tuple(mask for mask in padded if _is_of_sounds(batch, mask)), frozenset(texts))
+        return Padding(
+            masks, tuple(mask for mask in masks if _is_of_sounds(batch, mask)), frozenset(texts),
+            tuple(mask for name, mask in padded.items() if name.startswith(FRAMES)),
+            tuple(mask.flatten(0, -3) for mask in pixels),
+        )  # fmt: skip
 
     def mask(self, tensor: torch.Tensor, axis: int = -1) -> torch.Tensor | None:
-        """Return which positions of ``tensor``, with features along ``axis``, are real (bool, samples x positions);
-        None where all are, or where its axes are others."""
-        is_picture, axes = axis == 1 and tensor.ndim > 3, 3 if tensor.is_floating_point() else 2
-        if is_picture or tensor.ndim < axes:  # features of samples, whose number may be that of the tokens
+        """Return which positions of ``tensor``, with features along ``axis``, are real (bool, samples x positions, or x
+        height x width); None where all are, or where its axes are others."""
+        if tensor.ndim < (3 if tensor.is_floating_point() else 2):  # features of as many samples as there are tokens
             return None
-        shape = tensor.shape[::2] if axis == 1 else tensor.shape[:2]
-        known = next((mask for mask in self.masks if mask.shape == shape), None)
-        if known is not None or tensor.ndim != 3 or shape[1] in self.texts:
+        shape = (len(tensor), *(tensor.shape[2:] if axis == 1 else tensor.shape[1:2]))
+        return self.at(shape, flat=tensor.ndim == 3)
+
+    def at(self, shape: tuple[int, ...], flat: bool = True) -> torch.Tensor | None:
+        """Return which positions (samples x positions, or x height x width) are real, of frames and pixels by where
+        they lie; ``flat``: they are no further divided."""
+        known = next((mask for mask in (*self.masks, *self.frames) if mask.shape == shape), None)
+        if known is not None or not (flat or len(shape) == 3) or (len(shape) == 2 and shape[1] in self.texts):
             return known
-        points = next((mask for mask in self.sounds if len(mask) == shape[0] and mask.shape[1] > shape[1] > 1), None)
-        return None if points is None else frames(points, shape[1])
+        for mask in self.pictures:
+            own = mask if len(mask) == shape[0] else mask[mask.flatten(1).any(dim=1)]  # empty ones are left out
+            grids = [shape[1:]] if len(shape) == 3 else _grids(mask.shape[1:], shape[1])
+            if len(own) == shape[0] and grids:
+                parts = [_in_grid(own, *grid) for grid in grids]
+                return parts[0] if len(shape) == 3 else torch.cat([part.flatten(1) for part in parts], dim=1)
+        points = (mask for mask in self.sounds if len(shape) == 2 and len(mask) == shape[0])
+        longer = next((mask for mask in points if mask.shape[1] > shape[1] > 1), None)
+        return None if longer is None else frames(longer, shape[1])
 
     def real(self, tensor: torch.Tensor, axis: int = -1) -> torch.Tensor:
         """Return the real positions ``[positions, ...]`` of ``tensor``, or all of it as it is."""
         mask = self.mask(tensor, axis)
         return tensor if mask is None else tensor.movedim(axis, -1)[mask]
+
+
+def _grids(sizes: Sequence[int], count: int) -> list[tuple[int, ...]]:
+    """Return the height and width of ``count`` positions in pictures of these ``sizes``, which are every so many pixels
+    of it; or of levels that follow each other, each half the one before; empty where no such grid has so many."""
+    steps = [tuple(-(-size // step) for size in sizes) for step in range(1, min(sizes) + 1)]
+    steps += [tuple(size // step for size in sizes) for step in range(1, min(sizes) + 1)]
+    levels = [steps[step - 1] for step in (4, 8, 16, 32, 64, 128) if step <= min(sizes)]
+    several = [levels[first:end] for first in range(len(levels)) for end in range(first + 2, len(levels) + 1)]
+    return next((grids for grids in [[each] for each in steps] + several if sum(map(math.prod, grids)) == count), [])
+
+
+def _in_grid(mask: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Return ``mask`` (pictures x pixels' rows x columns) at the pixels that stand for those of a coarser picture."""
+    rows, columns = (
+        torch.arange(count, device=mask.device) * size // count
+        for count, size in zip((height, width), mask.shape[1:], strict=True)
+    )
+    return mask[:, rows[:, None], columns]
 
 
 def has_decoder(batch: Batch) -> bool:

@@ -52,8 +52,8 @@ class InputSpec:
     ``sentences``: a sample is one text with special tokens and padding, not a window of running text; ``embeds``: the
     output is a vector for each sample, of tokens by ``pooling``.  ``rate`` is the sampling rate in Hz that a model of
     sounds without a processor states.  ``batch`` is the number of samples that a program was exported for, where it
-    takes no other.  ``shapes`` are the shapes of inputs in words where a file states them; ``accepted`` the random
-    probe that the network ran with.
+    takes no other.  ``arrange`` makes of a batch with padding what the network goes by.  ``shapes`` are the shapes of
+    inputs in words where a file states them; ``accepted`` the random probe that the network ran with.
     """
 
     tokens: bool | None = None
@@ -77,6 +77,7 @@ class InputSpec:
     pooling: Pooling = Pooling.MEAN
     rate: int | None = None
     batch: int | None = None
+    arrange: Callable[[Mapping[str, torch.Tensor]], Mapping[str, torch.Tensor]] | None = None
     shapes: Mapping[str, str] = field(default_factory=dict)
     accepted: int = 0
 

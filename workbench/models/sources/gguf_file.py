@@ -33,7 +33,8 @@ from workbench.models.gguf.tokenizer import has_tokenizer
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
 from workbench.models.readers.pooling import IN_LLAMA_CPP, Pooling
-from workbench.models.sources.huggingface_heads import call_of, head_of, sample_of
+from workbench.models.sources.heads.inputs import sample_of
+from workbench.models.sources.heads.outputs import call_of, head_of
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, all_finite, contents_of, fits, memory_to_run

@@ -26,20 +26,16 @@ from workbench.models.model import Model
 from workbench.models.readers.pooling import Pooling, evaluated_pooling, pooling_of
 from workbench.models.readers.timm_config import is_timm, timm_pictures, wrapped
 from workbench.models.readers.tokenizer import holds_tokenizer
-from workbench.models.sources.huggingface_heads import (
-    CHOOSES,
-    call_of,
-    head_of,
-    main_inputs,
-    network_head,
-    output_kind,
-    required_inputs,
+from workbench.models.sources.heads.inputs import (
     answers_apart,
+    arrangement,
+    main_inputs,
+    required_inputs,
     sample_of,
     tensors_taken,
-    text_config,
     with_answers,
 )
+from workbench.models.sources.heads.outputs import CHOOSES, call_of, head_of, network_head, output_kind, text_config
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import LEAST, require_possible
 from workbench.models.sources.safetensors_file import weight_files
@@ -393,7 +389,7 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     return replace(
         _token_inputs(network) if main == "input_ids" else _image_inputs(folder, config),
         main=main, takes=takes, tensors=tensors_taken(network), folder=folder,
-        requires=required_inputs(network), begun=answers_apart(network),
+        requires=required_inputs(network), begun=answers_apart(network), arrange=arrangement(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
         embeds=embeds, pooling=evaluated_pooling(folder)[0] if embeds else Pooling.MEAN,
         shapes=shapes if type(network).__name__.endswith(CHOOSES) else {},

@@ -26,7 +26,7 @@ from workbench.models.onnx.container import read_onnx
 from workbench.models.onnx.inputs import SAMPLES, SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.onnx.outputs import axis_of_samples, last_function
 from workbench.models.sources.exported_program import in_pieces
-from workbench.models.sources.huggingface_heads import head_of, pooled
+from workbench.models.sources.heads.outputs import head_of, pooled
 from workbench.models.sources.layers import Modules, Role, find_layers, unknown_role
 from workbench.models.sources.probabilities import classes_of_pixels, logits_of
 from workbench.models.sources.python_module import MAIN

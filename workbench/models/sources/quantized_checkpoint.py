@@ -33,8 +33,9 @@ from workbench.models.execution.widened import LEAST, decoded_note, put_on_disk,
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
+from workbench.models.sources.heads.inputs import sample_of
+from workbench.models.sources.heads.outputs import call_of, network_head, output_kind
 from workbench.models.sources.huggingface import inputs_of, load_network, names_in_network, read_config
-from workbench.models.sources.huggingface_heads import call_of, network_head, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import require_possible
 from workbench.models.sources.safetensors_file import weight_files

@@ -213,7 +213,7 @@ def divergence(teacher: torch.Tensor, student: torch.Tensor, batch: Batch, kind:
         return detection_divergence(teacher, student).mean().float()
     target = torch.log_softmax(teacher.float(), dim=-1)
     each = F.kl_div(torch.log_softmax(student.float(), dim=-1), target, log_target=True, reduction="none").sum(dim=-1)
-    return _mean(each, output_mask(batch, each))
+    return _mean(each, None if kind is OutputKind.CLASS_LOGITS else output_mask(batch, teacher))
 
 
 def task_loss(student: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:

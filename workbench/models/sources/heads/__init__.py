@@ -1,0 +1,1 @@
+"""Networks of transformers: what they take and what they give."""
