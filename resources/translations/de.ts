@@ -4304,6 +4304,18 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{w} gegen {w}</translation>
     </message>
     <message>
+        <source>the same as {w}</source>
+        <translation>gleich wie {w}</translation>
+    </message>
+    <message>
+        <source>as saved</source>
+        <translation>wie gespeichert</translation>
+    </message>
+    <message>
+        <source>as uniform</source>
+        <translation>wie einheitlich</translation>
+    </message>
+    <message>
         <source>{w} against {w}</source>
         <translation>{w} gegenüber {w}</translation>
     </message>

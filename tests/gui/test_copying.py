@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.plot import Plot
+from workbench.gui.shell import dialogs
+from workbench.gui.tables import copying
 from workbench.gui.tables.files import as_cell, raw_rows
+
+LARGE = sessions.opened(sessions.summary(1430), with_weights=False)
+"""10,012 layers."""
 
 
 @pytest.mark.parametrize(("value", "cell"), [
@@ -159,5 +166,41 @@ def test_a_key_figure_is_copied_with_its_interval(live: Callable[..., None]) -> 
 def test_without_anything_to_copy_a_line_says_so(live: Callable[..., None], command: str) -> None:
     async def story(person: Person) -> None:
         assert not person.window.actions_by_id[command].isEnabled()
+
+    live(story)
+
+
+@pytest.mark.parametrize("way", ["file", "keys", "menu"])
+def test_ten_thousand_rows_are_worked_out_between_frames(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The event loop goes on while rows are worked out, and all of them arrive."""
+
+    async def asked(*_: object) -> Path:
+        return tmp_path / "layers.csv"
+
+    monkeypatch.setattr(dialogs, "ask_save_path", asked)
+
+    async def story(person: Person) -> None:
+        await person.open(LARGE)
+        panel, turns = person.window.panels["layers"], list[float]()
+        path, board = tmp_path / "layers.csv", QApplication.clipboard()
+        board.clear()
+        beat = QTimer(interval=0)
+        beat.timeout.connect(lambda: turns.append(0.0))
+
+        def begin() -> None:
+            beat.start()
+            if way == "keys":
+                panel.copy()
+            else:
+                copying.copy_table(panel.view) if way == "menu" else person.window.trigger("save_table")
+
+        await person.act(begin)
+        await person.until(path.exists if way == "file" else board.text)
+        beat.stop()
+        text = path.read_text(encoding="utf-8-sig") if way == "file" else board.text()
+        assert len(turns) > 20, "turns of the event loop"
+        assert {layer.name for layer in LARGE.model.layers} <= set(re.split(r"[,\t\n]", text))
 
     live(story)

@@ -175,9 +175,14 @@ def test_a_narrow_figure_marks_that_it_leaves_out_of_what_it_speaks(qapp: QAppli
     tile.show_figure(KeyFigure(title="Size", value="1 MB", differences=(change,)))
     tile.show()
     line = tile.changes[0]
-    for shown in ("+86 kB vs before", "+86 kB vs saved", "+86 kB …", "+86 kB"):
+    for shown in ("+86 kB vs before", "+86 kB vs saved", "+86 kB saved", "+86 kB …", "+86 kB"):
         line.resize(line.fontMetrics().horizontalAdvance(shown) + 1, line.height())
         assert line.shown == shown and line.text() == "+86 kB vs before"
+    same = Difference(kind="uniform", against="int4-g64 everywhere", text="the same", better=None)
+    tile.show_figure(KeyFigure(title="Size", value="1 MB", differences=(same,)))
+    for shown in ("the same as int4-g64 everywhere", "the same as uniform", "as uniform"):
+        line.resize(line.fontMetrics().horizontalAdvance(shown) + 1, line.height())
+        assert line.shown == shown, "the same as what"
     tile.close()
 
 

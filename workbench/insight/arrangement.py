@@ -12,8 +12,6 @@ import numpy as np
 from workbench.insight import schemes
 from workbench.insight.decisions import bits_of_schemes
 from workbench.models.summary import ModelSummary
-from workbench.planning.plan import KEEP
-from workbench.planning.totals import layer_bits
 from workbench.sensitivity.metrics import BY_NAME
 from workbench.sensitivity.table import Sensitivity
 
@@ -92,9 +90,7 @@ def by_family(table: Sensitivity) -> Sensitivity:
 
 def _saved_bytes(table: Sensitivity, model: ModelSummary) -> np.ndarray:
     """Return float64 ``[layers, schemes]``: the bytes that each scheme saves of what is stored, NaN where none."""
-    layers = [model.by_name[name] for name in table.layers]
-    bits = [bits_of_schemes(table.schemes, layer.matrix, layer_bits(layer, KEEP)) for layer in layers]
-    sizes = np.array(bits, float).reshape(len(layers), len(table.schemes) + 1)
+    sizes = bits_of_schemes(table.schemes, [model.by_name[name] for name in table.layers])
     saved = (sizes[:, -1:] - sizes[:, :-1]) / 8
     return np.where(saved > 0, saved, np.nan)
 

@@ -51,6 +51,11 @@ class Difference:
     text: str
     better: bool | None
 
+    @property
+    def sentence(self) -> str:
+        """The difference and the plan that it is from."""
+        return f"{self.text} {'as' if self.better is None else 'against'} {self.against}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigure:

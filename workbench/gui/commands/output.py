@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,9 @@ from workbench.errors import WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
-from workbench.gui.shell.copying import Copying
+from workbench.gui.shell.copying import Lines, copy_lines
 from workbench.gui.tables import copying
-from workbench.gui.tables.files import save_csv
+from workbench.gui.tables.files import csv_lines, save_csv
 
 TABLES = (QTableView, QTreeView)
 PICTURES = "PNG pictures (*.png);;SVG drawings (*.svg)"
@@ -32,15 +33,14 @@ async def save_picture(command: Command) -> None:
     if widget is None:
         _say_missing(command, "Save the picture: not now")
     else:
-        await _save(command, "Save the picture", widget, PICTURES, "png", lambda path: save_picture(widget, path))
+        await _save(command, "Save the picture", widget, PICTURES, "png", partial(save_picture, widget))
 
 
 async def save_table(command: Command) -> None:
     """Save the table that has the keyboard, or the first one of its panel, as comma-separated values."""
     widget = _focused(command, TABLES)
     if isinstance(widget, QAbstractItemView):
-        model = widget.model()
-        await _save(command, "Save the table", widget, "Tables (*.csv)", "csv", lambda path: save_csv(model, path))
+        await _save(command, "Save the table", widget, "Tables (*.csv)", "csv", partial(_save_table, widget))
     else:
         _say_missing(command, "Save the table: not now")
 
@@ -65,7 +65,7 @@ def copy_table(command: Command) -> None:
     if isinstance(widget, QAbstractItemView):
         copying.copy_table(widget, said)
     else:
-        Copying(widget, widget.data_lines, said).start()
+        copy_lines(widget, widget.data_lines, said)
 
 
 async def report(command: Command) -> None:
@@ -110,9 +110,19 @@ def _say_missing(command: Command, title: str) -> None:
     command.context.messages.say(title, "nothing of that kind is visible; go to a panel that has one", "warning")
 
 
+async def _save_table(view: QAbstractItemView, path: Path) -> None:
+    """Write a table, which is worked out between frames, in a thread: the disk may take longer than a frame."""
+    made: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+    copying.follow(
+        view, Lines(view, lambda: csv_lines(view.model()), lambda lines: made.done() or made.set_result(lines))
+    )
+    await asyncio.to_thread(save_csv, await made, path)
+
+
 async def _save(
-    command: Command, title: str, source: QWidget, filters: str, suffix: str, save: Callable[[Path], object]
-) -> None:
+    command: Command, title: str, source: QWidget, filters: str, suffix: str,
+    save: Callable[[Path], Awaitable[None] | None],
+) -> None:  # fmt: skip
     """Ask for a file that is named like ``source``, and write it."""
     name = source.accessibleName() or "window"
     start = f"{'-'.join(name.lower().split())[:48]}.{suffix}"
@@ -120,7 +130,8 @@ async def _save(
     if path is None:
         return
     try:
-        save(path)
+        if writing := save(path):
+            await writing
     except WorkbenchError as error:
         command.context.messages.report(title, error)
         return

@@ -7,11 +7,12 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, QPoint, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLineEdit, QMenu
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu
 
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
+from workbench.gui.shell.copying import copy_lines
 from workbench.gui.shell.foreign import as_entry, as_tip
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
@@ -112,8 +113,8 @@ class LayersPanel(Panel):
         header = self.view.header()
         columns = [at for at in range(len(COLUMNS)) if at != HISTOGRAM and not header.isSectionHidden(at)]
         names = self.selected() or tuple(self.model.rows.layers)
-        QApplication.clipboard().setText(self.model.table_text(names, columns))
-        self.context.messages.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
+        said = f"Copied {quantities.plural(len(names), 'layer')} as a table"
+        copy_lines(self, lambda: self.model.table_lines(names, columns), lambda: self.context.messages.say(said))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Copy the rows with Ctrl+C; edit the scheme with F2 wherever in the row the keyboard is.

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
-from workbench.gui.shell.copying import Copying
+from workbench.gui.shell.copying import copy_lines
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -112,7 +112,7 @@ def menu_of(plot: Any, show_log: Callable[[bool], object] | None) -> QMenu:
         log.setChecked(plot.is_log)
         log.toggled.connect(show_log)
     menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(plot.grab()))
-    menu.addAction(tr("Copy the &Numbers"), lambda: Copying(plot, plot.data_lines).start())
+    menu.addAction(tr("Copy the &Numbers"), lambda: copy_lines(plot, plot.data_lines))
     return menu
 
 

@@ -150,7 +150,7 @@ def _summary(session: Session, state: State) -> Section:
 def _in_words(figure: KeyFigure) -> str:
     """Return a key figure with its interval and its differences from other plans."""
     detail = f" ({figure.detail})" if figure.detail else ""
-    differences = (f"{each.text} against {each.against}" for each in figure.differences)
+    differences = (each.sentence for each in figure.differences)
     return "; ".join([f"{figure.value}{detail}", *differences])
 
 

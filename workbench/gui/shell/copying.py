@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from workbench.gui.shell.words import tr
 
 SLICE = 0.008
-"""Seconds of a frame that copying takes."""
+"""Seconds of a frame that working out lines takes."""
 
 
 def put(text: str) -> None:
@@ -20,20 +20,23 @@ def put(text: str) -> None:
     QApplication.clipboard().setText(text)
 
 
-class Copying(QObject):
-    """Copies lines that are worked out between frames, from the first again at every :meth:`start`."""
+class Lines(QObject):
+    """Lines that are worked out between frames, from now on, and given to ``done`` when there are all."""
 
-    def __init__(self, widget: QObject, lines: Callable[[], Iterator[str]], done: Callable[[], object] = int) -> None:
+    def __init__(
+        self, widget: QObject, lines: Callable[[], Iterator[str]], done: Callable[[list[str]], object]
+    ) -> None:
         super().__init__(widget)
-        self._lines, self._done, self._is_done = lines, done, False
+        self._lines, self._done = lines, done
         self._next = QTimer(self, interval=1)
         self._next.timeout.connect(self._go_on)
+        self._left, self._made = lines(), list[str]()
+        self._go_on()
 
-    def start(self) -> None:
-        """Begin, or begin again."""
-        self._left, self._made = self._lines(), list[str]()
-        if not self._is_done:
-            self._go_on()
+    def begin_again(self) -> None:
+        """Begin with the first line again, once what changes has changed."""
+        if self._next.isActive():
+            self._left, self._made = self._lines(), []
 
     def _go_on(self) -> None:
         until = time.perf_counter() + SLICE
@@ -42,11 +45,19 @@ class Copying(QObject):
             if time.perf_counter() > until:
                 self._next.start()
                 return
-        put("\n".join(self._made))
         self._next.stop()
-        self._is_done = True
         self.deleteLater()
-        self._done()
+        self._done(self._made)
+
+
+def copy_lines(widget: QObject, lines: Callable[[], Iterator[str]], done: Callable[[], object] = int) -> Lines:
+    """Copy lines that are worked out between frames, then call ``done``."""
+
+    def copy(made: list[str]) -> None:
+        put("\n".join(made))
+        done()
+
+    return Lines(widget, lines, copy)
 
 
 def offer_copy(widget: QWidget, text: str, copy: Callable[[], object]) -> None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
 
-from workbench.gui.shell.copying import Copying, put
+from workbench.gui.shell.copying import Lines, copy_lines, put
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.files import RAW, as_cell, raw_rows
 
 Index = QModelIndex | QPersistentModelIndex
 
 
-def tabbed(rows: Iterable[Iterable[str]]) -> str:
-    """Return rows as text with tabs, which spreadsheets take."""
-    return "\n".join("\t".join(map(as_cell, row)) for row in rows)
+def tabbed(cells: Iterable[str]) -> str:
+    """Return a row as text with tabs, which spreadsheets take."""
+    return "\t".join(map(as_cell, cells))
 
 
 def cell_text(index: Index) -> str:
@@ -33,16 +34,18 @@ def selected_rows(view: QAbstractItemView) -> list[QModelIndex]:
     return [model.index(row, 0, parent) for parent, rows in ranges for row in rows]
 
 
-def row_text(view: QAbstractItemView) -> str:
-    """Return the selected rows, all for none, below their headings."""
-    model = view.model()
-    chosen = selected_rows(view)
-    if not chosen:
-        return tabbed(raw_rows(model))
-    across, columns = Qt.Orientation.Horizontal, range(model.columnCount())
-    head = [str(model.headerData(at, across, RAW) or model.headerData(at, across)) for at in columns]
-    rows = ([cell_text(index.siblingAtColumn(at)) for at in columns] for index in sorted(chosen))
-    return tabbed([head, *rows])
+def copy_rows(view: QAbstractItemView) -> None:
+    """Copy the selected rows, all for none, below their headings."""
+    follow(view, copy_lines(view, partial(_row_lines, view)))
+
+
+def _row_lines(view: QAbstractItemView) -> Iterator[str]:
+    rows, chosen = raw_rows(view.model()), selected_rows(view)
+    columns = range(view.model().columnCount())
+    yield tabbed(next(rows))
+    for index in sorted(chosen):
+        yield tabbed(cell_text(index.siblingAtColumn(at)) for at in columns)
+    yield from () if chosen else map(tabbed, rows)
 
 
 def add_copies(menu: QMenu, view: QAbstractItemView, index: Index) -> None:
@@ -50,7 +53,7 @@ def add_copies(menu: QMenu, view: QAbstractItemView, index: Index) -> None:
     if index.isValid():
         text = cell_text(index)
         menu.addAction(tr("Copy the C&ell"), lambda: put(text))
-        menu.addAction(tr("Copy the &Rows"), lambda: put(row_text(view)))
+        menu.addAction(tr("Copy the &Rows"), lambda: copy_rows(view))
     menu.addAction(tr("Copy the &Table"), lambda: copy_table(view))
     menu.addAction(tr("Copy the &Picture"), lambda: QApplication.clipboard().setPixmap(view.grab()))
 
@@ -70,9 +73,12 @@ def offer_copies(view: QAbstractItemView) -> None:
 
 
 def copy_table(view: QAbstractItemView, done: Callable[[], object] = lambda: None) -> None:
-    """Copy a whole table as plain numbers, then call ``done``; start again if the table changes meanwhile."""
+    """Copy a whole table as plain numbers, then call ``done``."""
     model = view.model()
-    copying = Copying(view, lambda: (tabbed([row]) for row in raw_rows(model)), done)
-    for changed in (model.modelReset, model.layoutChanged):
-        changed.connect(copying.start)
-    copying.start()
+    follow(view, copy_lines(view, lambda: map(tabbed, raw_rows(model)), done))
+
+
+def follow(view: QAbstractItemView, lines: Lines) -> None:
+    """Begin again with the lines of a table if it changes before all are there."""
+    for changed in (view.model().modelReset, view.model().layoutChanged):
+        changed.connect(lines.begin_again)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
@@ -51,14 +51,15 @@ def as_cell(value: object) -> str:
     return text
 
 
-def as_csv(model: QAbstractItemModel) -> str:
-    """Return the table as comma-separated values (RFC 4180)."""
-    text = io.StringIO()
-    csv.writer(text).writerows([as_cell(value) for value in row] for row in raw_rows(model))
-    return text.getvalue()
+def csv_lines(model: QAbstractItemModel) -> Iterator[str]:
+    """Yield the table as lines of comma-separated values with their ends (RFC 4180)."""
+    for row in raw_rows(model):
+        text = io.StringIO()
+        csv.writer(text).writerow(map(as_cell, row))
+        yield text.getvalue()
 
 
-def save_csv(model: QAbstractItemModel, path: Path) -> None:
-    """Write the table as UTF-8 with the byte order mark that spreadsheets need; raises ExportError."""
+def save_csv(lines: Iterable[str], path: Path) -> None:
+    """Write lines as UTF-8 with the byte order mark that spreadsheets need; raises ExportError."""
     with replacing(path, ExportError, "the table") as temporary:
-        temporary.write_text(as_csv(model), encoding="utf-8-sig", newline="")
+        temporary.write_text("".join(lines), encoding="utf-8-sig", newline="")

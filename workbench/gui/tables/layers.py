@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -352,13 +352,13 @@ class LayersModel(QAbstractItemModel):
         self.assigned.emit(layer.name, FIELDS[index.column()], str(value))
         return True
 
-    def table_text(self, layers: Iterable[str], columns: Iterable[int]) -> str:
-        """Return raw values as text with tabs and a heading, for the clipboard."""
-        by_name = self._state.session.model.by_name if self._state.session else {}
-        records = (self.facts(by_name[name]) for name in layers)
+    def table_lines(self, layers: Iterable[str], columns: Iterable[int]) -> Iterator[str]:
+        """Yield a heading and raw values of the present plan as text with tabs, for the clipboard."""
+        by_name, facts = self._state.session.model.by_name if self._state.session else {}, self._facts
         fields = [COLUMNS[column] for column in columns]
-        heading = [field.heading(self._unit, exported=True) for field in fields]
-        return tabbed([heading, *([plain(field.value(record)) for field in fields] for record in records)])
+        yield tabbed(field.heading(self._unit, exported=True) for field in fields)
+        for record in (facts.of(by_name[name]) for name in layers):
+            yield tabbed(plain(field.value(record)) for field in fields)
 
 
 def _refused(

@@ -17,10 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui.shell.copying import put
 from workbench.gui.shell.foreign import as_line, as_tip, isolated
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index, offer_copies, row_text, selected_rows
+from workbench.gui.tables.copying import Index, copy_rows, offer_copies, selected_rows
 from workbench.gui.tables.fields import Field, order_of, plain
 from workbench.gui.tables.files import RAW
 
@@ -266,12 +265,8 @@ class RecordsView(QTableView):
             if identity in rows:
                 model.select(self.records.index(rows[identity], 0), flags.Select | flags.Rows)
 
-    def copy(self) -> None:
-        """Copy the raw values of the selected rows (all, if none is) as text with tabs."""
-        put(row_text(self))
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
-            self.copy()
+            copy_rows(self)
             return
         super().keyPressEvent(event)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui.context.worker import FEW, Worker
-from workbench.gui.shell.copying import offer_copy
+from workbench.gui.shell.copying import offer_copy, put
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.foreign import as_spoken
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
@@ -45,9 +45,8 @@ class Tile(QWidget):
     def copy(self) -> None:
         """Copy the figure, its interval and its changes, with decimal points."""
         figure = self.figure()
-        changes = (f"{change.text} against {change.against}" for change in figure.differences)
-        lines = (f"{figure.title}: {figure.value}", figure.detail, *changes)
-        QApplication.clipboard().setText("\n".join(filter(None, lines)))
+        changes = (change.sentence for change in figure.differences)
+        put("\n".join(filter(None, (f"{figure.title}: {figure.value}", figure.detail, *changes))))
 
     def show_lines(self, count: int) -> None:
         """Show so many of the lines, from above."""
@@ -63,7 +62,7 @@ class Tile(QWidget):
         for place, line in enumerate(self.changes):
             known = place < len(figure.differences)
             _show_change(line, figure.differences[place] if known else None)
-        words = [tr(f"{difference.text} against {difference.against}") for difference in figure.differences]
+        words = [tr(difference.sentence) for difference in figure.differences]
         name = f"{tr(figure.title)}: {figure.value}"
         tip = "\n".join(filter(None, (name, tr(figure.detail), *words, "", tr(figure.tip))))
         named(self, name, tip)
@@ -74,8 +73,11 @@ def _show_change(line: FittedLabel, change: Difference | None) -> None:
     if change is None:
         line.clear()
         return
-    more = f"{tr(change.text)} …"  # a narrow tile says at least that there is more, which its tip has
-    line.say(f"{change.text} vs {change.against}", f"{change.text} vs {change.kind}", more, change.text)
+    text, kind = change.text, change.kind
+    if change.better is None:
+        line.say(change.sentence, f"{text} as {kind}", f"as {kind}")
+    else:  # a narrow tile says at least that there is more, which its tip has
+        line.say(f"{text} vs {change.against}", f"{text} vs {kind}", f"{text} {tr(kind)}", f"{text} …", text)
     set_role(line, "muted" if change.better is None else "good" if change.better else "warning")
 
 
