@@ -166,7 +166,7 @@ def test_cells_that_the_target_refuses_are_neither_asked_for_nor_missed(live: Ca
     """They were scored for nothing: two fifths of the time on a model whose width is no multiple of 256."""
     session = sessions.full(1)
     table = session.sensitivities["predicted_kl"]
-    refused = refused_cells(session.model, table, "gguf")
+    refused = refused_cells(session.model, table, "gguf").copy()
     refused[:, :2] = False  # two that somebody wanted to see
     part = replace(table, score=np.where(refused, np.nan, table.score))
 

@@ -118,7 +118,7 @@ def test_choices_are_those_of_the_target() -> None:
         assert any(target("vllm").legal(layer, name, scheme) is None for scheme in inputs), name
 
 
-def test_the_latest_result_is_kept_for_the_same_objects_only() -> None:
+def test_the_latest_results_are_kept_for_the_same_objects_only() -> None:
     calls: list[object] = []
 
     def count(plan: object, layers: object) -> int:
@@ -126,4 +126,8 @@ def test_the_latest_result_is_kept_for_the_same_objects_only() -> None:
         return len(calls)
 
     latest = Latest(count)
-    assert [latest(PLAN, LAYERS), latest(PLAN, LAYERS), latest(replace(PLAN), LAYERS)] == [1, 1, 2]
+    assert [latest(PLAN, LAYERS), latest(PLAN, LAYERS)] == [1, 1]
+    edited, other = replace(PLAN), replace(PLAN)
+    undone = [latest(plan, LAYERS) for plan in (edited, PLAN, edited, PLAN)]
+    assert undone == [2, 1, 2, 1], "an edit that is undone and redone"
+    assert [latest(plan, LAYERS) for plan in (other, PLAN, edited)] == [3, 1, 4]

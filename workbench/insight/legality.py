@@ -187,6 +187,7 @@ def by_reason(refused: Iterable[Refusal]) -> str:
     return "\n".join(Refusal(layers=tuple(names), reason=reason).sentence for reason, names in layers.items())
 
 
+@Latest
 def refused_cells(model: ModelSummary, table: Sensitivity, target: str) -> np.ndarray:
     """Return which cells of a table of weight schemes a target refuses, bool ``[layers, schemes]``."""
     refused = np.zeros(table.score.shape, bool)
@@ -200,6 +201,7 @@ def refused_cells(model: ModelSummary, table: Sensitivity, target: str) -> np.nd
             if key not in known:
                 known[key] = [accepted.legal(layer, scheme) is not None for scheme in table.schemes]
             refused[row] = known[key]
+    refused.flags.writeable = False  # several parts of the window ask for the same
     return refused
 
 
@@ -227,7 +229,8 @@ def reasons_by_layer(refused: Iterable[Refusal], target: str) -> dict[str, str]:
     for refusal in refused:
         for name in refusal.layers:
             reasons.setdefault(name, []).append(refusal.reason)
-    return {name: f"{target_of(target).title} cannot run this: {'; '.join(texts)}" for name, texts in reasons.items()}
+    title = target_of(target).title if reasons else ""
+    return {name: f"{title} cannot run this: {'; '.join(texts)}" for name, texts in reasons.items()}
 
 
 def repair(plan: Plan, layers: Sequence[Layer], target: str, assignments: Assignments | None = None) -> Repaired:

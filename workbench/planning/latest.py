@@ -15,18 +15,22 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class Latest(Generic[Result, *Arguments]):
-    """Calls ``function`` again only where an argument is another object than in the last call."""
+    """Calls ``function`` again only for other objects than in the last call and the one of others before it: an edit
+    that is undone needs what was true just before."""
 
     def __init__(self, function: Callable[[*Arguments], Result]) -> None:
         self._function = function
-        self._last: tuple[tuple[object, ...], Result] | None = None  # one object: a worker thread may ask as well
+        self._last: tuple[tuple[tuple[object, ...], Result], ...] = ()  # one object: a worker thread may ask as well
 
     def __call__(self, *arguments: *Arguments) -> Result:
-        """Return ``function(*arguments)``, or what it returned for the same objects just before."""
-        last = self._last
-        if last is None or not same_objects(last[0], arguments):
-            last = self._last = arguments, self._function(*arguments)
-        return last[1]
+        """Return ``function(*arguments)``, or what it returned for the same objects."""
+        known = self._last
+        found = next((each for each in known if same_objects(each[0], arguments)), None)
+        if found is None:
+            found = arguments, self._function(*arguments)
+        if not known or known[0] is not found:
+            self._last = (found, *known[:1])
+        return found[1]
 
 
 def same_objects(first: tuple[object, ...], second: tuple[object, ...]) -> bool:

@@ -95,7 +95,7 @@ class SensitivityPanel(Panel):
         self._partial: Sensitivity | None = None
         self._arrange = Latest(arranged)
         self._arrangement: Arrangement | None = None  # of the table that is shown
-        self._count_measured, self._refused = Latest(_measured_cells), Latest(refused_cells)
+        self._count_measured = Latest(_measured_cells)
         self._choices: tuple[Arrangement | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
         self._painted: dict[str, str] = {}
         self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
@@ -231,7 +231,7 @@ class SensitivityPanel(Panel):
     def _refused_of(self, shown: Arrangement, state: State) -> np.ndarray | None:
         """Return the cells that the target refuses, bool ``[rows, columns]``; None where rows are not single layers."""
         possible = state.target and not shown.members and self._field == "weights"
-        return self._refused(state.session.model, shown.table, state.target) if possible and state.session else None
+        return refused_cells(state.session.model, shown.table, state.target) if possible and state.session else None
 
     def _uncover(self) -> None:
         self.say_empty("")
