@@ -1,6 +1,7 @@
 """Put pictures of the window before and after onto one sheet a view: ``make_sheets.py BEFORE AFTER``.
 
-Both are folders that ``resources/guide/make_pictures.py --wide`` filled, BEFORE by the script of an earlier commit.
+Both are folders that ``resources/guide/make_pictures.py --wide`` filled, BEFORE by the script of an earlier commit; a
+view of which BEFORE has no picture keeps its sheet.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 HERE = Path(__file__).parent / "pictures"
-VIEWS = ("window", "layers", "plan", "sensitivity", "distributions", "pareto", "accuracy", "compare")
+VIEWS = ("window", "layers", "plan", "sensitivity", "distributions", "pareto", "accuracy", "compare", "deploy")
 SIZES = {"small": "1280 x 720", "large": "1920 x 1080", "wide": "2560 x 1440"}
 WIDTH, GAP, LINE = 800, 8, 22
 """Pixels: the most of one picture, between two, and the line above a pair."""
@@ -26,8 +27,9 @@ def main() -> None:
     parser.add_argument("after", type=Path)
     options = parser.parse_args()
     for view in VIEWS:
-        rows = [*pairs(options.before, view, "before"), *pairs(options.after, view, "after")]
-        sheet(rows).save(HERE / f"{view}.webp", quality=QUALITY, method=6)
+        before, after = [*pairs(options.before, view, "before")], pairs(options.after, view, "after")
+        if before:
+            sheet([*before, *after]).save(HERE / f"{view}.webp", quality=QUALITY, method=6)
 
 
 def pairs(folder: Path, view: str, when: str) -> Iterator[tuple[str, list[Image.Image]]]:

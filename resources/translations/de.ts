@@ -4304,6 +4304,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{w} gegen {w}</translation>
     </message>
     <message>
+        <source>{} of tensors</source>
+        <translation>{} Tensoren</translation>
+    </message>
+    <message>
         <source>the same as {w}</source>
         <translation>gleich wie {w}</translation>
     </message>
@@ -5764,8 +5768,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Prüfen, ob {name} den Plan fasst</translation>
     </message>
     <message>
-        <source>measuring whole plans, number {n}</source>
-        <translation>Messen ganzer Pläne, Nummer {n}</translation>
+        <source>checking the prediction, plan {n} of {n}</source>
+        <translation>Prüfen der Vorhersage, Plan {n} von {n}</translation>
     </message>
     <message>
         <source>the plan as a whole, batch {n}</source>

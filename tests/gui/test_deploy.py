@@ -21,9 +21,10 @@ from workbench.cli import main
 from workbench.deployment.proof.record import RuntimeProof
 from workbench.gui.context import edits
 from workbench.gui.panels.accuracy import audit_view
+from workbench.gui.panels.deploy.card import Card
 from workbench.gui.shell.forecast import ForecastLine
-from workbench.insight.deployments import FORMS
-from workbench.insight.legality import refusals
+from workbench.insight.deployments import FORMS, Deployment
+from workbench.insight.legality import Refusal, refusals
 from workbench.models.summary import OutputKind
 from workbench.preflight import Estimate
 from workbench.session.calibrated_ranges import identity
@@ -224,6 +225,37 @@ def test_the_form_of_the_target_is_selected_whenever_the_target_changes(live: Ca
         assert forms.chosen.form.kind == kind != "onnx", "what the user selects stays while the plan is edited"
 
     live(story)
+
+
+def test_the_chosen_card_is_whole_when_the_panel_is_first_seen(live: Callable[..., None]) -> None:
+    """It was scrolled to where the cards lay before their places were known: the first one lost its frame."""
+
+    async def story(person: Person) -> None:
+        session = sessions.full(1)
+        names = [layer.name for layer in session.model.layers if layer.tied_to is None]
+        await person.open(replace(session, plan=session.plan.assign(names, weights="q4_0", algorithm="rtn")))
+        await person.act(lambda: person.context.workspace.show_target("gguf"))
+        await person.act(lambda: person.window.reveal("deploy"))
+        forms = person.window.panels["deploy"].forms
+        assert forms.rows[0].form.kind == forms.chosen.form.kind == "gguf" and forms.chosen.is_possible
+        assert forms.area.verticalScrollBar().maximum() > 0 == forms.area.verticalScrollBar().value()
+        state = forms.cards["gguf"].state
+        assert state.shown == state.text() and state.text().endswith("B of tensors")
+
+    live(story)
+
+
+def test_cards_are_no_wider_than_a_narrow_panel(qapp: QApplication) -> None:
+    """At twice the size on a screen of 1080 lines the figure at the end of each was beyond the edge."""
+    card = Card(FORMS[1], lambda form: None)
+    card.resize(420, 60)
+    refused = Deployment(form=FORMS[1], nbytes=math.nan, holds="", refused=(Refusal(layers=("a" * 60,), reason="no"),))
+    card.show_deployment(refused)
+    card.show()
+    qapp.processEvents()
+    assert card.minimumSizeHint().width() < 300 and card.width() == 420
+    assert card.state.shown == card.state.text(), "what is most important is whole"
+    card.close()
 
 
 def test_losses_of_an_encoder_have_its_own_unit(live: Callable[..., None]) -> None:

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QLabel, QLineEdit, QWidget
 
+from workbench.gui.shell import theme
 from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forms import Form
+from workbench.gui.shell.number_field import NumberField
+from workbench.gui.shell.widgets import column
 from workbench.insight import quantities
 from workbench.steps.options import OptionInfo, option
 
@@ -124,3 +127,16 @@ def test_a_field_of_whole_numbers_asks_for_one(dialog: FormDialog, text: str) ->
     QTest.keyClicks(field, text)
     shown = [line.text() for line in dialog.findChildren(QLabel) if f"“{text}”" in line.text()]
     assert shown and all("is not a whole number: expected a number from 1" in line for line in shown)
+
+
+def test_a_field_in_the_windows_style_is_as_high_as_others_and_cuts_no_letter(qapp: QApplication) -> None:
+    """13 pixels were left of 14: what is below the line of “many” was not there."""
+    page = QWidget()
+    page.setStyleSheet(theme.style_sheet(theme.LIGHT))
+    fields = [NumberField(0, 9, None, empty="as many"), NumberField(0, 9, 1), QLineEdit("many")]
+    page.setLayout(column(*fields))
+    page.show()
+    qapp.processEvents()
+    assert len({field.height() for field in fields}) == 1
+    assert all(each.lineEdit().height() >= each.fontMetrics().height() for each in fields[:2])
+    page.close()

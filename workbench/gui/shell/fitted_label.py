@@ -60,6 +60,10 @@ class FittedLabel(QLabel):
         super().resizeEvent(event)
         self._fit()
 
+    def sizeHint(self) -> QSize:
+        """The whole text, where the label's policy asks for room."""
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 1, super().sizeHint().height())
+
     def minimumSizeHint(self) -> QSize:
         """Any width will do."""
         return QSize(0, super().minimumSizeHint().height())

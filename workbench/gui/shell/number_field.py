@@ -37,6 +37,10 @@ def parse_number(text: str) -> float:
     return float(text)
 
 
+MARGINS = 8
+"""Pixels of a field above and below its text, frame included."""
+
+
 class NumberField(Still, QDoubleSpinBox):
     """A number from ``low`` to ``high``; whole numbers only where ``decimals`` is 0.
 
@@ -118,9 +122,13 @@ class NumberField(Still, QDoubleSpinBox):
                 painter.setPen(self.palette().color(QPalette.ColorRole.Mid))
                 painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 2, 2)
 
+    def sizeHint(self) -> QSize:
+        """Return the height of other fields: by the style sheet's margins Qt would cut letters below the line."""
+        return super().sizeHint().expandedTo(QSize(0, self.fontMetrics().height() + MARGINS))
+
     def minimumSizeHint(self) -> QSize:
         """Return no more than the field may be: Qt's hint is as wide as the largest number."""
-        return super().minimumSizeHint().boundedTo(self.maximumSize())
+        return QSize(super().minimumSizeHint().boundedTo(self.maximumSize()).width(), self.sizeHint().height())
 
     def stepBy(self, steps: int) -> None:
         """Step from the last valid number."""

@@ -82,7 +82,7 @@ COLUMNS = (
            other=lambda tensor: tensor.nbytes, tip="Bytes of the weight under the plan"),
     Column("Bits", lambda facts: facts.bits_per_weight, lambda bits: quantities.fixed(bits, 2), numeric=True,
            unit="per weight", width=6, tip="Bits per weight, scales and zero points included"),
-    Column("Shape", lambda facts: facts.layer.shape, quantities.shape, width=12, muted=True,
+    Column("Shape", lambda facts: facts.layer.shape, quantities.shape, width=14, muted=True,
            key=lambda facts: facts.layer.parameters, other=lambda tensor: tensor.shape,
            tip="Shape of the weight as the model stores it"),
     Column("Count", lambda facts: facts.layer.parameters, quantities.count, numeric=True, width=8, muted=True,

@@ -29,8 +29,9 @@ def measured_plans(scoring: Scoring, reference: Reference, names: Sequence[str])
     Takes ``len(BITS)`` passes over the reference's samples, and rounds all weights for each plan.
     """
     table, rows = scoring.snapshot(), list[Row]()
-    for number, plan in enumerate(_plans(table, scoring.model, names)):
-        scoring.progress(number / len(BITS), f"measuring whole plans, number {number + 1}")
+    plans = list(_plans(table, scoring.model, names))
+    for number, plan in enumerate(plans):
+        scoring.progress(number / len(plans), f"checking the prediction, plan {number + 1} of {len(plans)}")
         loss = second_order(table, plan)
         if SMALLEST < loss < math.inf:
             rows.append(reference.measured(plan, loss))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy
 
 from workbench.gui.shell.copying import offer_copy, put
 from workbench.gui.shell.foreign import as_spoken
@@ -26,6 +26,10 @@ class Head(QPushButton):
         layout = self.layout()
         return super().sizeHint() if layout is None else layout.sizeHint()
 
+    def minimumSizeHint(self) -> QSize:
+        layout = self.layout()
+        return super().minimumSizeHint() if layout is None else layout.minimumSize()
+
 
 class Card(QFrame):
     """The head of a form, and *Repair* where its runtime refuses layers; the chosen card holds the fields as well."""
@@ -34,7 +38,8 @@ class Card(QFrame):
         super().__init__()
         self.setObjectName("card")
         self.form = form
-        self.loads, self.state, self.holds = fitted(form.loads), label(role="figure"), fitted()
+        self.loads, self.state, self.holds = fitted(form.loads), fitted(role="figure"), fitted()
+        self.state.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)  # the rest is for ``loads``
         first = row(label(form.title, "heading"), self.loads, self.state, stretch=self.loads)
         first.setSpacing(12)
         lines = column(first, self.holds)
@@ -44,6 +49,7 @@ class Card(QFrame):
         self.head.setProperty("role", "card")
         self.head.setCheckable(True)
         self.head.setLayout(lines)
+        self.head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)  # buttons are never narrower
         self.copied = ""
         offer_copy(self.head, "&Copy the Card", lambda: put(self.copied))
         self.repair = button("Repair", partial(repair, form), REPAIR_TIP, name=f"Repair for {form.title}")
@@ -54,7 +60,8 @@ class Card(QFrame):
     def show_deployment(self, each: Deployment) -> None:
         """Show what a plan is in this form."""
         size = quantities.data_size(each.nbytes) if each.is_possible else ""
-        self.state.setText(size or (each.verdict if each.unfit else f"⚠ {tr(each.verdict)}"))
+        whole = f"{size} of tensors" if size else each.verdict if each.unfit else f"⚠ {tr(each.verdict)}"
+        self.state.say(whole, *filter(None, (size,)))
         set_role(self.state, "figure" if size else "muted" if each.unfit else "error")
         self.state.setToolTip(SIZE_TIP if size else each.reasons)
         self.holds.setText(each.holds if size else each.reasons.partition("\n")[0])

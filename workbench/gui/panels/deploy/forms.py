@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QButtonGroup, QLineEdit, QScrollArea, QWidget
 
@@ -141,7 +141,8 @@ class DeployForms(PanelPart):
         if changed:
             self._open(kind)
             self._arrange()
-            self.area.ensureWidgetVisible(self.cards[kind])
+            card = self.cards[kind]  # its place is known once it is laid out
+            QTimer.singleShot(0, card, partial(self._scroll_to, card))
         chosen, session = self.chosen, self.state.session
         wants = EXPORT.wants(session, ExportOptions(kind=kind, out=""))
         reason = step_keys.why_not(session, wants) if chosen.is_possible else chosen.reasons
@@ -155,6 +156,11 @@ class DeployForms(PanelPart):
         self._offer_measuring(chosen, session)
         self.measured.setText("\n".join(measured(chosen.form, session, proofs(session))))
         self.measured.setVisible(bool(self.measured.text()))
+
+    def _scroll_to(self, card: Card) -> None:
+        """Show the whole card, where there is room, and its head at any rate."""
+        self.area.ensureWidgetVisible(card, 0, 0)
+        self.area.ensureVisible(0, card.y(), 0, 0)
 
     def _open(self, kind: str) -> None:
         for each in self.cards.values():
