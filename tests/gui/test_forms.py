@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sized
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forecast import ForecastLine, fitting_samples
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
+from workbench.gui.shell.widgets import label
 from workbench.models.data.files import BUNDLED_TEXT, locate
 from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
@@ -592,3 +594,26 @@ def test_the_form_that_run_all_asks_says_that_it_runs_all(live: Callable[..., No
         await person.act(dialog.reject)
 
     live(story)
+
+
+def test_no_part_of_a_dialog_lies_over_another_on_a_low_screen(qapp: QApplication) -> None:
+    """Qt makes a dialog two thirds as high as the screen at most: the list of schemes lay over what counts them."""
+    parent = QWidget()
+    form = Form(ScoreOptions())
+    lines = [label("", wrap=True) for _ in range(9)]
+    for line in lines:
+        form.add(line)
+    dialog = FormDialog(parent, "Title", "Text", form, "Start")
+    dialog.show()
+    for line in lines:
+        line.setText("much to explain " * 30)
+    form.grown.emit()
+    for _ in range(5):
+        qapp.processEvents()
+    assert dialog.height() > qapp.primaryScreen().availableSize().height() * 2 / 3
+    parts = [each for each in dialog.findChildren(QWidget) if each.isVisible() and each.parent() in (dialog, form)]
+    for one, other in combinations(parts, 2):
+        assert one.parent() is not other.parent() or not one.geometry().intersects(other.geometry()), (one, other)
+    assert all(line.height() >= line.heightForWidth(line.width()) for line in lines)
+    dialog.close()
+    parent.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
 
 from workbench.gui.shell.file_dialog import file_dialog
@@ -216,7 +217,19 @@ class FormDialog(QDialog):
         layout.setSpacing(10)
         self.start_button.setDefault(True)
         self.setMinimumWidth(600)
-        form.grown.connect(lambda: QTimer.singleShot(0, self, self.adjustSize))
+        form.grown.connect(lambda: QTimer.singleShot(0, self, self._fit))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as all parts need: Qt counts a wrapped text as one line, and takes two thirds of a screen."""
+        layout = self.layout()
+        if layout is not None:
+            needed = layout.totalMinimumHeightForWidth(max(self.width(), self.minimumWidth()))
+            self.setMinimumHeight(min(needed, self.screen().availableSize().height()))
+        self.adjustSize()
 
     def _allow(self) -> None:
         reason, step = self._lacking(self._form.value())
