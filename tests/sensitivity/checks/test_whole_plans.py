@@ -70,7 +70,7 @@ def test_measuring_plans_has_its_share_of_the_progress() -> None:
         model, "predicted_kl", SCHEMES, curvature=calibrate(model, data, batch_size=16).curvature, dataset=data,
         batch_size=16, progress=lambda fraction, text, partial=None: seen.append((fraction, text)),
     )  # fmt: skip
-    plans = [fraction for fraction, text in seen if text.startswith("measuring whole plans")]
+    plans = [fraction for fraction, text in seen if text.startswith("checking the prediction")]
     assert len(plans) > 1 and all(before < after for before, after in zip(plans, plans[1:], strict=False))
     assert all(fraction < 1 for fraction, text in seen if text.startswith(("measuring", "checking")))
     assert max(plans) < 1 == seen[-1][0] and [each for each, _ in seen] == sorted(each for each, _ in seen)
