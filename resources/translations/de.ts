@@ -5916,6 +5916,14 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Codebücher</translation>
     </message>
     <message>
+        <source>GGUF, read only</source>
+        <translation>GGUF, nur zum Lesen</translation>
+    </message>
+    <message>
+        <source>GGUF vectors</source>
+        <translation>GGUF-Vektoren</translation>
+    </message>
+    <message>
         <source>GGUF blocks</source>
         <translation>GGUF-Blöcke</translation>
     </message>

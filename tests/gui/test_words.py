@@ -31,6 +31,7 @@ from workbench.models.data.datasets import open_dataset
 from workbench.models.data.samples import Sample
 from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
+from workbench.numerics.formats import FAMILIES
 from workbench.planning.explain import Explanation, Step
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
@@ -103,6 +104,11 @@ def test_the_catalogue_has_the_pattern_of_every_text_that_is_put_together() -> N
     known = {words.PLACE.sub("{}", source) for source in CATALOGUE}
     made = {text for text in of_sources()[1] if sum(map(str.isalpha, text)) > 2}
     assert len(made) > 30 and not made - known, f"without a pattern in de.ts: {sorted(made - known)}"
+
+
+def test_the_catalogue_has_every_family_of_schemes() -> None:
+    """They are the menus of a layer's schemes, and headings of the heatmap."""
+    assert len(FAMILIES) > 5 and not {family.title for family in FAMILIES} - set(CATALOGUE)
 
 
 def test_the_catalogue_has_what_jobs_are_called_and_what_they_say() -> None:

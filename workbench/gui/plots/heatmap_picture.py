@@ -44,7 +44,7 @@ MOST_HEAD = 0.6
 """The part of the height that rotated headings take at most: rows need room too."""
 
 SHORT = {"Microscaling": "MX", "Small floats": "FP", "Codebooks": "Code", "16- and 32-bit floats": "16/32 bit",
-         "Integers": "Int", "GGUF blocks": "GGUF"}  # fmt: skip
+         "Integers": "Int", "GGUF blocks": "GGUF", "GGUF vectors": "IQ"}  # fmt: skip
 """The titles of families that have too few columns for their whole title."""
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
