@@ -112,11 +112,15 @@ def _say_missing(command: Command, title: str) -> None:
 
 async def _save_table(view: QAbstractItemView, path: Path) -> None:
     """Write a table, which is worked out between frames, in a thread: the disk may take longer than a frame."""
-    made: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
-    copying.follow(
-        view, Lines(view, lambda: csv_lines(view.model()), lambda lines: made.done() or made.set_result(lines))
-    )
-    await asyncio.to_thread(save_csv, await made, path)
+    ready, made = asyncio.Event(), list[str]()
+
+    def done(lines: list[str]) -> None:
+        made.extend(lines)
+        ready.set()
+
+    copying.follow(view, Lines(view, lambda: csv_lines(view.model()), done))
+    await ready.wait()
+    await asyncio.to_thread(save_csv, made, path)
 
 
 async def _save(
