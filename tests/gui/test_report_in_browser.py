@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,8 @@ LOOK = '''(() => {
   (head.querySelector("button") || head).click();
   const once = texts();
   (head.querySelector("button") || head).click();
-  return JSON.stringify({before, once, twice: texts(), svgs: document.querySelectorAll("svg").length,
+  return JSON.stringify({before, once, twice: texts(),
+    empty_headings: [...document.querySelectorAll("th[tabindex]")].filter(each => !each.textContent).length, svgs: document.querySelectorAll("svg").length,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     empty: [...document.querySelectorAll("svg")].filter(each => each.getBoundingClientRect().height < 40).length,
     broken: [...document.images].filter(each => !each.naturalWidth).length, images: document.images.length,
@@ -71,9 +73,13 @@ def shots(tmp_path: Path) -> Path:
 
 def _written(folder: Path, name: str) -> Path:
     workspace = Workspace()
-    workspace.open(sessions.full(3), None)
+    workspace.open(sessions.full(12), None)
     report.write(workspace.state, folder / name)
     return folder / name
+
+
+def _in_order(name: str) -> list[int | str]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def test_the_page_is_whole_in_chromium(qapp: QApplication, tmp_path: Path, shots: Path) -> None:
@@ -94,6 +100,8 @@ def test_the_page_is_whole_in_chromium(qapp: QApplication, tmp_path: Path, shots
     assert page_seen["images"] >= 1 and not page_seen["broken"], page_seen
     assert page_seen["svgs"] >= 3 and not page_seen["empty"] and page_seen["wide"] <= 0, page_seen
     assert sorted(page_seen["once"]) == sorted(page_seen["before"]) and page_seen["once"] != page_seen["twice"]
+    assert page_seen["once"] == sorted(page_seen["once"], key=_in_order), "layer 9 comes before layer 10"
+    assert page_seen["empty_headings"] == 0, "a column without a title is no button"
     assert page_seen["once"] == page_seen["twice"][::-1], "a click on a heading sorts, another one the other way round"
 
 

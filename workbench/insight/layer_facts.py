@@ -152,7 +152,7 @@ def layer_rows(session: Session, assignments: Mapping[str, Assignment], metric: 
         rows.append([
             layer.name, layer.kind.value, quantities.shape(layer.shape), "tied" if layer.tied_to else weights,
             assignment.inputs or "", facts.algorithm, quantities.fixed(facts.bits_per_weight, 2),
-            quantities.data_size(facts.bits / 8), quantities.number(loss),
+            quantities.data_size(facts.bits / 8), quantities.loss(loss),
             "yes" if layer.name in session.locked else "",
         ])  # fmt: skip
     return rows
