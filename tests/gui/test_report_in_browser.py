@@ -43,7 +43,8 @@ LOOK = '''(() => {
   const once = texts();
   (head.querySelector("button") || head).click();
   return JSON.stringify({before, once, twice: texts(),
-    empty_headings: [...document.querySelectorAll("th[tabindex]")].filter(each => !each.textContent).length, svgs: document.querySelectorAll("svg").length,
+    empty_headings: [...document.querySelectorAll("th[tabindex]")].filter(each => !each.textContent).length,
+    svgs: document.querySelectorAll("svg").length,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     empty: [...document.querySelectorAll("svg")].filter(each => each.getBoundingClientRect().height < 40).length,
     broken: [...document.images].filter(each => !each.naturalWidth).length, images: document.images.length,
