@@ -45,9 +45,12 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
         (("--memory", "0"), "'0' is not a size"),
         (("--samples", "-3"), "Samples must be at least 1, not -3"),
         (("--seed", "-1x"), "'-1x' is not a whole number"),
+        (("--seed", "9" * 400), f"'{'9' * 40}' is not a whole number"),
+        (("--window", "9" * 5000), f"'{'9' * 40}' is not a whole number"),
+        (("--window", "2097152"), "Window must be at most 1048576, not 2097152"),
     ],
 )
-def test_a_value_that_begins_with_a_hyphen_is_read_as_one(
+def test_a_value_that_is_none_is_refused_in_a_line(
     words: tuple[str, str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -7156,6 +7156,14 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{}: {} werden nicht gelesen, da das Modell keine solchen Arrays nimmt</translation>
     </message>
     <message>
+        <source>{} is no table: the column {} is left out</source>
+        <translation>{} ist keine Tabelle: die Spalte {} wird nicht gelesen</translation>
+    </message>
+    <message>
+        <source>{}: the stride is left out, as samples are no windows of running text</source>
+        <translation>{}: die Schrittweite wird nicht beachtet, da die Proben keine Fenster fortlaufenden Texts sind</translation>
+    </message>
+    <message>
         <source>{}: the first {n} characters of 1 of {n} rows are read</source>
         <translation>{}: die ersten {n} Zeichen von 1 von {n} Zeilen werden gelesen</translation>
     </message>
@@ -10428,6 +10436,14 @@ Auf {}.</translation>
     <message>
         <source>give {}</source>
         <translation>{} angeben</translation>
+    </message>
+    <message>
+        <source>the option {} is given twice; give it once</source>
+        <translation>die Option {} ist zweimal angegeben; sie einmal angeben</translation>
+    </message>
+    <message>
+        <source>the column {} is empty; name another (--column)</source>
+        <translation>die Spalte {} ist leer; eine andere nennen (--column)</translation>
     </message>
     <message>
         <source>{} is {}; give a number of tokens</source>

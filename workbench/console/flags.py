@@ -32,6 +32,9 @@ def amount(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+SHOWN = 40
+"""Characters of a value that are shown where it is refused."""
+
 TRUST = flag("--trust", action="store_true", help="allow the Python file to run (only your own files)")
 SESSION = flag("session", metavar="S.qwb", help="a session file")
 PLAN = flag("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
@@ -82,9 +85,9 @@ def number(text: str, kind: type[N]) -> N:
         value = kind(text)
         if math.isfinite(value):
             return value
-    except ValueError:
+    except (ValueError, OverflowError):  # of more digits than a float, or Python's own reader, takes
         pass
-    raise argparse.ArgumentTypeError(f"{text!r} is not {'a whole number' if kind is int else 'a number'}")
+    raise argparse.ArgumentTypeError(f"{text[:SHOWN]!r} is not {'a whole number' if kind is int else 'a number'}")
 
 
 def finite(text: str) -> float:
@@ -101,7 +104,7 @@ def at_least(least: int) -> Callable[[str], int]:
                 return int(text)
         except ValueError:
             pass
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        raise argparse.ArgumentTypeError(f"{text[:SHOWN]!r} is not a whole number of at least {least}")
 
     return read
 

@@ -19,6 +19,7 @@ from workbench.numerics.formats import parse_scheme, standard_schemes
 T = TypeVar("T")
 
 KEY = "option"
+LONGEST_NUMBER = 24
 """Where a field's metadata hold its OptionInfo."""
 
 
@@ -105,10 +106,16 @@ class OptionField:
             return f"{self.info.label}: nothing was given; give {self.info.help}"
         if isinstance(value, int | float) and not isinstance(value, bool):
             if low is not None and value < low:
-                return f"{self.info.label} must be at least {low:g}, not {value:g}"
+                return f"{self.info.label} must be at least {_shown(low)}, not {_shown(value)}"
             if high is not None and value > high:
-                return f"{self.info.label} must be at most {high:g}, not {value:g}"
+                return f"{self.info.label} must be at most {_shown(high)}, not {_shown(value)}"
         return None
+
+
+def _shown(number: float) -> str:
+    """Return a number as it was typed, a very long one cut off."""
+    digits = str(number) if isinstance(number, int) else f"{number:g}"
+    return digits if len(digits) <= LONGEST_NUMBER else f"{digits[:LONGEST_NUMBER]}..."
 
 
 def option_fields(options: type) -> tuple[OptionField, ...]:

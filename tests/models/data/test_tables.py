@@ -539,7 +539,7 @@ def test_images_and_numbers_of_a_table(tmp_path: Path) -> None:
      ("d.parquet", "no parquet", "cannot be read as a table"), ("e.arrow", "no arrow", "cannot be read as a table"),
      ("f.jsonl", '{"text": "w3"}\n{"text": null}\n', "1 rows have no text, the first is row 2"),
      ("g.jsonl", '{"messages": [{"content": "w3"}]}\n', "row 1 is not a conversation"),
-     ("h.csv", "text\n", "is empty"), ("i.jsonl", '{"text": ["a"]}\n', "column text holds list, the model takes text")],
+     ("h.csv", "text\n", "is empty"), ("i.jsonl", '{"text": ["a"]}\n', "column text holds a list, the model")],
 )  # fmt: skip
 def test_bad_tables_are_told(tmp_path: Path, encoder: Any, name: str, content: str, reason: str) -> None:
     (tmp_path / name).write_text(content)
@@ -552,6 +552,41 @@ def test_options_follow_a_path_and_come_back() -> None:
     assert Reading.of(stated.after("/data/x.csv")) == ("/data/x.csv", stated)
     assert Reading.of("/data/x.csv") == ("/data/x.csv", Reading())
     assert Reading(stride=0).over(stated).stride == 0
+
+
+@pytest.mark.parametrize(("tail", "reason"), [
+    (f"window={'9' * 5000}", f"x.txt: window is '{'9' * 12}'; give a number of tokens"),
+    ("window=8&window=16", "x.txt: the option window is given twice; give it once"),
+])  # fmt: skip
+def test_options_that_make_no_sense_are_told(tmp_path: Path, encoder: Any, tail: str, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        open_dataset(f"{tmp_path / 'x.txt'}?{tail}", encoder)
+
+
+@pytest.mark.parametrize(("name", "content", "tail", "note"), [
+    ("x.txt", "w3 w4 w5 " * 40, "text=windows&window=8&column=a", "x.txt is no table: the column a is left out"),
+    ("x.jsonl", '{"text": "w3"}\n{"text": "w4"}\n', "stride=3",
+     "x.jsonl: the stride is left out, as samples are no windows of running text"),
+])  # fmt: skip
+def test_options_that_say_nothing_of_the_data_are_named(
+    tmp_path: Path, encoder: Any, name: str, content: str, tail: str, note: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    assert note in open_dataset(f"{tmp_path / name}?{tail}", encoder).notes
+    assert not any("left out" in each for each in open_dataset(tmp_path / name, encoder).notes)
+
+
+@pytest.mark.parametrize(("column", "reason"), [
+    ("a,b", "the column b holds a list of whole numbers, the model takes text"),
+    ("a,c", "the column c holds an object, the model takes text"),
+    ("c", "the column c holds an object, the model takes text"),
+    ("d", r"the column d is empty; name another \(--column\)"),
+])  # fmt: skip
+def test_columns_that_are_no_texts_are_named(tmp_path: Path, encoder: Any, column: str, reason: str) -> None:
+    row = {"a": "w3 w4", "b": [1, 2], "c": {"d": 1}, "d": None}
+    (tmp_path / "x.jsonl").write_text(f"{json.dumps(row)}\n" * 3)
+    with pytest.raises(DataError, match=reason):
+        open_dataset(f"{tmp_path / 'x.jsonl'}?column={column}", encoder)
 
 
 @pytest.mark.parametrize("name", ["stride", "window"])

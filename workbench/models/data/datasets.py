@@ -119,7 +119,7 @@ def _opened(
     )  # fmt: skip
     return Dataset(
         record=record, tensors=tensors, prepare=rows.prepare, paired=rows.paired,
-        notes=(*notes, *rows.notes, *_repeats(tensors, part)), text=rows.text,
+        notes=(*notes, *rows.notes, *_left_out(part, reading, tensors), *_repeats(tensors, part)), text=rows.text,
         trimmed=reading.text == SENTENCES and spec.length is None,
     )  # fmt: skip
 
@@ -223,6 +223,15 @@ def _choose(
         note = f"{name} holds {count} samples, {samples} were asked for: all {count} are used"
         return np.arange(count), (note,) if missed else ()
     return np.sort(np.random.default_rng(seed).permutation(count)[:samples]), notes
+
+
+def _left_out(part: Part, reading: Reading, tensors: Batch) -> tuple[str, ...]:
+    """Return notes on options that say nothing of such data."""
+    tables = reading.column and part.kind != "table"
+    notes = (f"{part.name} is no table: the column {reading.column} is left out",) if tables else ()
+    if reading.stride is None or "scored" in tensors:
+        return notes
+    return (*notes, f"{part.name}: the stride is left out, as samples are no windows of running text")
 
 
 def _repeats(tensors: Batch, part: Part) -> tuple[str, ...]:

@@ -12,6 +12,9 @@ from workbench.errors import DataError, nearest
 
 SENTENCES, WINDOWS, STREAM = "sentences", "windows", "stream"
 MODES = (SENTENCES, WINDOWS, STREAM)
+DIGITS = 12
+"""Digits of a number of tokens at most; Python reads none of thousands."""
+
 USUAL_WINDOW, LONG_WINDOW = 256, 2048
 """Tokens of a window where nothing is asked for: in calibration, and in evaluation where the model has room for it."""
 
@@ -41,8 +44,10 @@ class Reading:
             known = [field.name for field in fields(cls)]
             if name not in known:
                 raise DataError(f"{path}: there is no option {name!r}{nearest(name, known)}; give {', '.join(known)}")
-            if name in ("window", "stride") and not value.isdecimal():
-                raise DataError(f"{path}: {name} is {value!r}; give a number of tokens")
+            if name in values:
+                raise DataError(f"{place}: the option {name} is given twice; give it once")
+            if name in ("window", "stride") and not (value.isdecimal() and len(value) <= DIGITS):
+                raise DataError(f"{place}: {name} is {value[:DIGITS]!r}; give a number of tokens")
             values[name] = int(value) if name in ("window", "stride") else value
         if values.get("text", STREAM) not in MODES:
             raise DataError(f"{path}: text is {values['text']!r}; give one of {', '.join(MODES)}")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.data.pictures.images import read_pictures
 from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
-from workbench.models.data.tables import CONTINUED, Table, is_chat
+from workbench.models.data.tables import CONTINUED, Table, is_chat, kind_of
 from workbench.models.data.text import answer_ids, chat_texts, encode, first_tokens, padded, sentences, windows
 from workbench.readable import few
 
@@ -56,7 +56,7 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
         return read_ids({**table.values, **labels}, file, spec, reading.window)
     chat = is_chat(name, first[0])
     if not chat and kind is not str:
-        raise DataError(f"{file}: the column {name} holds {kind.__name__}, the model takes text (--column)")
+        _refuse_values(name, first[0], file)
     if not chat and reading.text != SENTENCES and not spec.has_decoder:
         text, notes = _enough(first, half_of(len(first), half), file)
         ids = torch.tensor(encode(text, spec, file), dtype=torch.int64)
@@ -104,6 +104,8 @@ def _sentences(table: Table, file: Path, spec: InputSpec, reading: Reading, chat
     model's pairs, both texts as samples in a row."""
     first, *others = table.values.values()
     seconds = others[0] if others else None
+    if seconds is not None and not isinstance(seconds[0], str):
+        _refuse_values(list(table.values)[1], seconds[0], file)
     if spec.has_decoder and seconds is None:
         raise DataError(
             f"{file}: an encoder-decoder takes two texts a row, its own and the answer: give a table of pairs (.jsonl, "
@@ -150,6 +152,10 @@ def _numbers(table: Table, file: Path) -> Stored:
     classes = classes_of(table.labels, None, file)
     tensors = {"inputs": torch.tensor(np.array(columns, dtype=np.float32).T.copy()), **classes.tensors()}
     return Stored(count=len(table), load=lambda chosen: rows_of(tensors, chosen), notes=classes.notes)
+
+
+def _refuse_values(name: str, value: Any, file: Path) -> NoReturn:
+    raise DataError(f"{file}: the column {name} holds {kind_of(value) or 'numbers'}, the model takes text (--column)")
 
 
 def _require_file(name: str, value: Any, file: Path) -> None:

@@ -121,6 +121,8 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
     for name in names:
         if None in columns[name]:
             empty = [row for row, value in enumerate(columns[name]) if value is None]
+            if len(empty) == len(columns[name]):
+                raise DataError(f"{file}: the column {name} is empty; name another (--column)")
             raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
         if not ids_or_words:  # whose rows have a reader of their own
             _require_alike(name, columns[name], file)
