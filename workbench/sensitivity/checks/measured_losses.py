@@ -34,7 +34,7 @@ sentences tell an embedding's distance to 8 %, 250 to 3 %."""
 MOST = 256
 """No more samples than that are measured on."""
 
-OUTPUT_BYTES = 1 << 25
+OUTPUT_BYTES = 1 << 24
 """The most bytes of logits that are compared at once."""
 
 UNSURE = 0.6
