@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Protocol
 
@@ -264,14 +264,14 @@ class GradientPass:
 
     def run(
         self, batch: Batch, first: int, seed: int, forward: Tap | None,
-        backward: Callable[[str, torch.Tensor, torch.Tensor], None], layers: Sequence[str] | None = None,
+        backward: Callable[[str, torch.Tensor, torch.Tensor], None] | None, layers: Sequence[str] | None = None,
         proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
         drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None,
         all_experts: bool = False, targets: Targets | None = None, apart: Collection[str] = (),
         entering: Callable[[str, torch.Tensor, torch.Tensor], None] | None = None,
     ) -> torch.Tensor:  # fmt: skip
         """Run a batch whose first sample is ``first``; ``backward(layer, input, gradient at output)`` is called on the
-        way back.
+        way back; without it no input is held until then.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
@@ -287,7 +287,8 @@ class GradientPass:
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
                 forward(name, tensor.detach(), output)
-            _going_back(tensor, output, saved, partial(backward, name))
+            if backward is not None:
+                _going_back(tensor, output, saved, partial(backward, name))
 
         def mixed(name: str, rows: Routed, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if experts is not None:
@@ -302,7 +303,10 @@ class GradientPass:
             name: leaves.start if entering is None else leaves.watched(saved, partial(entering, name)) for name in inner
         }
         starts |= dict.fromkeys(apart, repeated(samples_of(batch)))
-        with torch.enable_grad(), flow.mode() as stops, nullcontext() if saved is None else saved.saving():
+        with (
+            torch.enable_grad(), self._weights_alone(inner), flow.mode() as stops,
+            nullcontext() if saved is None else saved.saving(),
+        ):  # fmt: skip
             output = self._model.run(
                 batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, leaves.looked_up),
                 experts=None if experts is None else mixed, everywhere=all_experts,
@@ -337,7 +341,21 @@ class GradientPass:
         sample = batch if self._model.inputs.batch is not None else {name: each[:1] for name, each in batch.items()}
         tried = GradientPass(self._model)
         tried._flow = flow
-        tried.run(sample, 0, 0, None, lambda name, tensor, gradient: None, layers)
+        tried.run(sample, 0, 0, None, None, layers)
+
+    @contextmanager
+    def _weights_alone(self, names: Sequence[str]) -> Iterator[None]:
+        """Ask for no gradient of linear weights that start at an input: their products would hold it until the end."""
+        body = getattr(self._model, "body", None)
+        modules = [body.network.get_submodule(body.hooks[name]) for name in names if name in body.hooks] if body else []
+        weights = [each.weight for each in modules if type(each) is nn.Linear and each.weight.requires_grad]
+        try:
+            for weight in weights:
+                weight.requires_grad_(False)
+            yield
+        finally:
+            for weight in weights:
+                weight.requires_grad_(True)
 
     def _saved(self) -> SavedTensors | None:
         """Return what holds the pass's tensors where memory is limited, None where it need not be watched."""

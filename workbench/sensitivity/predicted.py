@@ -214,7 +214,7 @@ def _without_gradients(scoring: Scoring, data: Data, names: Sequence[str]) -> se
             found.add(name)
 
     batch = model.on_device(next(data.batches(model.inputs.batch or 1)))
-    GradientPass(model).run(batch, 0, scoring.seed, tap, lambda *_: None, layers=names, proceed=lambda output: False)
+    GradientPass(model).run(batch, 0, scoring.seed, tap, None, layers=names, proceed=lambda output: False)
     return found
 
 

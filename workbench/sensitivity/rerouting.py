@@ -23,6 +23,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -129,11 +130,15 @@ def hard_steps(model: Model, data: Data) -> HardSteps:
         choices.close()
         yield from ((each, torch.ones_like(each)) for each in choices.read)
 
-    def reached(name: str, x: torch.Tensor, gradient: torch.Tensor) -> None:
+    def reached(name: str, gradient: torch.Tensor) -> None:
         decisive.update([name] if bool(gradient.any()) else ())
 
+    def watch(name: str, x: torch.Tensor, output: torch.Tensor) -> None:
+        if output.requires_grad:
+            output.register_hook(partial(reached, name))  # type: ignore[no-untyped-call]
+
     with choices:
-        passes.run(batch, 0, 0, None, reached, targets=reading)
+        passes.run(batch, 0, 0, watch, None, targets=reading)
     give_back()  # what the passes kept for the way back
     if choices.read:
         seen = {layer.name for layer in tappable(model)}
