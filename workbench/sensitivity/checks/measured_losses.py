@@ -112,7 +112,7 @@ class Reference:
             rounded.add(name, round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
             footprint.settle()
         give_back()
-        view, away = model.with_weights(rounded.tensors), rounded.away
+        view, away, footprint = model.with_weights(rounded.tensors), rounded.away, Footprint(GROWN_IN_LIMIT)
         for (number, output), batch in zip(self.outputs.tensors.items(), self.batches, strict=True):
             divergence = sample_divergence(  # the logits have no name: they would stay while the next ones are made
                 output, view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away), batch, kind
@@ -120,6 +120,7 @@ class Reference:
             losses.append(divergence.double().cpu())
             units += units_of(batch, model.summary)
             self.outputs.leave(number)
+            footprint.settle()
         each = torch.cat(losses).numpy()
         stored = [model.summary.by_name[name] for name in plan]
         bits = sum(parse_scheme(plan[layer.name]).bits(layer.matrix) for layer in stored)
