@@ -952,8 +952,8 @@ Einen Plan prüfen (Strg+Umschalt+F8), um zu sehen, ob sich die Verluste seiner 
         <translation>Token jedes Beispiels, nach denen die ganze Verteilung des nächsten verglichen wird</translation>
     </message>
     <message>
-        <source>Threads of the runtime; 0: half the processors</source>
-        <translation>Threads der Laufzeit; 0: halb so viele wie Prozessoren</translation>
+        <source>Threads of the runtime</source>
+        <translation>Threads der Laufzeit</translation>
     </message>
     <message>
         <source>List the devices</source>
@@ -6796,8 +6796,12 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Threads</translation>
     </message>
     <message>
-        <source>threads of the runtime; 0: half the processors</source>
-        <translation>Threads der Laufzeit; 0: die Hälfte der Prozessoren</translation>
+        <source>threads of the runtime</source>
+        <translation>Threads der Laufzeit</translation>
+    </message>
+    <message>
+        <source>half the processors</source>
+        <translation>die Hälfte der Prozessoren</translation>
     </message>
     <message>
         <source>Numbers</source>
@@ -7454,8 +7458,8 @@ Auf {}.</translation>
         <translation>Optionen</translation>
     </message>
     <message>
-        <source>as usual</source>
-        <translation>wie üblich</translation>
+        <source>the defaults</source>
+        <translation>die Vorgaben</translation>
     </message>
     <message>
         <source>options of that form, separated by commas, such as tool=auto-round for a recipe</source>

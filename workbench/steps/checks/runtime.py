@@ -79,8 +79,8 @@ class RuntimeOptions:
         label="Positions", minimum=1, maximum=4096, metavar="N",
         help="tokens of each sample after which the whole distribution of the next one is compared",
     ))  # fmt: skip
-    threads: int = option(0, OptionInfo(
-        label="Threads", minimum=0, maximum=1024, metavar="N", help="threads of the runtime; 0: half the processors"
+    threads: int | None = option(None, OptionInfo(
+        label="Threads", minimum=1, maximum=1024, metavar="N", empty="half the processors", help="threads of the runtime"
     ))  # fmt: skip
     seed: int = option(0, SEED)
 
@@ -190,7 +190,7 @@ def _on_tokens(
     text, ids = _text(model, samples)
     places = _places(int(samples.shape[1]), options.positions) if model.summary.output.per_token else []
     return prove(
-        quantized, model, file, samples, places, data=data, text=text, ids=ids, threads=options.threads or None,
+        quantized, model, file, samples, places, data=data, text=text, ids=ids, threads=options.threads,
         progress=progress,
     )  # fmt: skip
 
@@ -208,7 +208,7 @@ def _in_onnx(
             length = int(batch["attention_mask"].sum(1).min())
         places = _places(max(length, 2), options.positions)
     return prove_in_onnx(
-        quantized, model, file, batch, places, runtime=options.runtime, data=data, threads=options.threads or None,
+        quantized, model, file, batch, places, runtime=options.runtime, data=data, threads=options.threads,
         progress=progress,
     )  # fmt: skip
 

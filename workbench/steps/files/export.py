@@ -89,7 +89,7 @@ class ExportOptions:
     kind: str = field(metadata=KIND.metadata)
     out: str = field(metadata=OUT.metadata)
     settings: tuple[str, ...] = option((), OptionInfo(
-        label="Options", flag="set", metavar="OPTION=VALUE", empty="as usual",
+        label="Options", flag="set", metavar="OPTION=VALUE", empty="the defaults",
         help="options of that form, separated by commas, such as tool=auto-round for a recipe",
     ))  # fmt: skip
 

@@ -67,7 +67,7 @@ class DeployForms(PanelPart):
         """Return what only the chosen card holds."""
         self.place = named(PathField(), "Write to", "The file or folder to write")
         self.settings = named(QLineEdit(), "Options")
-        self.settings.setPlaceholderText(tr("as usual"))
+        self.settings.setPlaceholderText(tr("the defaults"))
         self._settings_title = label("Op&tions", buddy=self.settings)
         self.export = button("E&xport", self.write, EXPORT_TIP, role="primary")
         self.copy = button("Copy &Command", self.copy_command, COPY)
