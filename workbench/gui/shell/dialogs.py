@@ -217,19 +217,22 @@ class FormDialog(QDialog):
         layout.setSpacing(10)
         self.start_button.setDefault(True)
         self.setMinimumWidth(600)
-        form.grown.connect(lambda: QTimer.singleShot(0, self, self._fit))
+        form.grown.connect(lambda: QTimer.singleShot(0, self, self._grow))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._fit()
 
+    def _grow(self) -> None:
+        self.adjustSize()
+        self._fit()
+
     def _fit(self) -> None:
-        """Be as high as all parts need: Qt counts a wrapped text as one line, and takes two thirds of a screen."""
+        """Be as high as all parts need at this width: Qt counts a wrapped text as one line."""
         layout = self.layout()
         if layout is not None:
             needed = layout.totalMinimumHeightForWidth(max(self.width(), self.minimumWidth()))
             self.setMinimumHeight(min(needed, self.screen().availableSize().height()))
-        self.adjustSize()
 
     def _allow(self) -> None:
         reason, step = self._lacking(self._form.value())
