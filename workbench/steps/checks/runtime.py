@@ -80,7 +80,8 @@ class RuntimeOptions:
         help="tokens of each sample after which the whole distribution of the next one is compared",
     ))  # fmt: skip
     threads: int | None = option(None, OptionInfo(
-        label="Threads", minimum=1, maximum=1024, metavar="N", empty="half the processors", help="threads of the runtime"
+        label="Threads", minimum=1, maximum=1024, metavar="N", empty="half the processors",
+        help="threads of the runtime",
     ))  # fmt: skip
     seed: int = option(0, SEED)
 
