@@ -36,6 +36,10 @@
         <translation>Einen Hugging-Face-Ordner oder einen geteilten Checkpoint öffnen</translation>
     </message>
     <message>
+        <source>the table was closed before it was saved; open it and save it again</source>
+        <translation>die Tabelle wurde geschlossen, bevor sie gespeichert war; öffnen und noch einmal speichern</translation>
+    </message>
+    <message>
         <source>Open &amp;Session…</source>
         <translation>S&amp;itzung öffnen…</translation>
     </message>

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import shiboken6
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTableView, QTreeView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.errors import ExportError
+from workbench.gui.commands.output import _save_table
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import dialogs
@@ -204,5 +208,20 @@ def test_ten_thousand_rows_are_worked_out_between_frames(
         text = path.read_text(encoding="utf-8-sig") if way == "file" else board.text()
         assert len(turns) > 20, "turns of the event loop"
         assert {layer.name for layer in LARGE.model.layers} <= set(re.split(r"[,\t\n]", text))
+
+    live(story)
+
+
+def test_a_table_that_goes_while_it_is_saved_is_told(tmp_path: Path, live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(LARGE)
+        view = QTableView()
+        view.setModel(person.window.panels["layers"].model)
+        saving = asyncio.ensure_future(_save_table(view, tmp_path / "rows.csv"))
+        await asyncio.sleep(0)
+        shiboken6.delete(view)
+        with pytest.raises(ExportError, match="closed before it was saved"):
+            await asyncio.wait_for(saving, 10)
+        assert not [*tmp_path.iterdir()]
 
     live(story)

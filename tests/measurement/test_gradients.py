@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import torch
+import weakref
 
-from workbench.measurement.gradients import batch_generator, drawn_gradients
+import torch
+from torch import nn
+
+from tests.models.networks import model_of
+from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients
 from workbench.models.summary import OutputKind
 
 
@@ -58,3 +62,32 @@ def test_plain_outputs_get_vectors_of_unit_variance_at_right_angles() -> None:
 def test_one_class_and_one_number_are_served() -> None:
     assert bool((drawn(torch.ones(3, 1), OutputKind.CLASS_LOGITS, 3) == 0).all())
     torch.testing.assert_close(drawn(torch.ones(3, 1), OutputKind.EMBEDDING, 3).abs(), torch.ones(3, 3, 1))
+
+
+class Doubling(nn.Module):
+    """Two products; what enters the second is seen by it alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.entered = nn.Linear(4, 3), nn.Linear(3, 2), []
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        hidden = 2 * self.first(inputs)
+        self.entered.append(weakref.ref(hidden.untyped_storage()))
+        return self.second(hidden)
+
+
+def test_a_linear_layers_input_is_held_only_for_who_asks_for_it() -> None:
+    network = Doubling()
+    model, batch, alive = model_of(network, OutputKind.EMBEDDING), {"inputs": torch.ones(5, 4)}, list[bool]()
+
+    def proceed(output: torch.Tensor) -> bool:
+        alive.append(network.entered[-1]() is not None)
+        return True
+
+    passes = GradientPass(model)
+    passes.run(batch, 0, 0, None, None, proceed=proceed)
+    seen = dict[str, torch.Tensor]()
+    passes.run(batch, 0, 0, None, lambda name, x, gradient: seen.update({name: x}), proceed=proceed)
+    assert alive == [False, True] and seen["second"].shape == (5, 3)
+    assert all(parameter.requires_grad for parameter in network.parameters())

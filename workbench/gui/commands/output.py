@@ -13,7 +13,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTreeView, QWidget
 
-from workbench.errors import WorkbenchError
+from workbench.errors import ExportError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
@@ -111,16 +111,20 @@ def _say_missing(command: Command, title: str) -> None:
 
 
 async def _save_table(view: QAbstractItemView, path: Path) -> None:
-    """Write a table, which is worked out between frames, in a thread: the disk may take longer than a frame."""
-    ready, made = asyncio.Event(), list[str]()
+    """Write a table, which is worked out between frames, in a thread: the disk may take longer than a frame.
 
-    def done(lines: list[str]) -> None:
-        made.extend(lines)
-        ready.set()
+    Raises ExportError where the table goes meanwhile.
+    """
+    made = asyncio.get_running_loop().create_future()
 
-    copying.follow(view, Lines(view, lambda: csv_lines(view.model()), done))
-    await ready.wait()
-    await asyncio.to_thread(save_csv, made, path)
+    def gone() -> None:
+        if not made.done():
+            made.set_exception(ExportError("the table was closed before it was saved; open it and save it again"))
+
+    lines = Lines(view, lambda: csv_lines(view.model()), made.set_result)
+    lines.destroyed.connect(gone)
+    copying.follow(view, lines)
+    await asyncio.to_thread(save_csv, await made, path)
 
 
 async def _save(
