@@ -10610,6 +10610,62 @@ Auf {}.</translation>
         <translation>in Teile zerlegen, oder sie ist beschädigt oder bösartig</translation>
     </message>
     <message>
+        <source>{} cannot be read as a table: {w}</source>
+        <translation>{} kann nicht als Tabelle gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>a line is longer than {}, the most for a row</source>
+        <translation>eine Zeile ist länger als {}, das Meiste für eine Zeile</translation>
+    </message>
+    <message>
+        <source>line {n} is longer than {}, the most for a row</source>
+        <translation>Zeile {n} ist länger als {}, das Meiste für eine Zeile</translation>
+    </message>
+    <message>
+        <source>row {n} is longer than {}, the most for a row</source>
+        <translation>Zeile {n} ist länger als {}, das Meiste für eine Zeile</translation>
+    </message>
+    <message>
+        <source>cut it, or write a list of rows or JSON Lines</source>
+        <translation>sie kürzen, oder eine Liste von Zeilen oder JSON Lines schreiben</translation>
+    </message>
+    <message>
+        <source>row {n} is not JSON ({w})</source>
+        <translation>Zeile {n} ist kein JSON ({w})</translation>
+    </message>
+    <message>
+        <source>line {n} is not JSON ({w})</source>
+        <translation>Zeile {n} ist kein JSON ({w})</translation>
+    </message>
+    <message>
+        <source>a comma is missing or too much</source>
+        <translation>ein Komma fehlt oder ist zu viel</translation>
+    </message>
+    <message>
+        <source>it ends within the list</source>
+        <translation>sie endet in der Liste</translation>
+    </message>
+    <message>
+        <source>something follows its list</source>
+        <translation>hinter ihrer Liste steht etwas</translation>
+    </message>
+    <message>
+        <source>its rows are not tables of names and values</source>
+        <translation>ihre Zeilen sind keine Tabellen aus Namen und Werten</translation>
+    </message>
+    <message>
+        <source>a cell of {} has {}, and {} is the most</source>
+        <translation>eine Zelle von {} hat {}, und {} ist das Meiste</translation>
+    </message>
+    <message>
+        <source>cut it</source>
+        <translation>sie kürzen</translation>
+    </message>
+    <message>
+        <source>a row is longer than {}, or a quotation mark is missing</source>
+        <translation>eine Zeile ist länger als {}, oder ein Anführungszeichen fehlt</translation>
+    </message>
+    <message>
         <source>{} cannot be read as a table</source>
         <translation>{} kann nicht als Tabelle gelesen werden</translation>
     </message>

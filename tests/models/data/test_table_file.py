@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import gzip
 import json
 import os
 import random
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import DataError
-from workbench.models.data import table_file
+from workbench.models.data import json_rows, table_file
 from workbench.models.data.table_file import Columns, read_columns
 from workbench.models.data.tables import read_table, read_texts
 
@@ -118,6 +119,9 @@ def test_bombs_are_one_line_and_a_gigabyte(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size < 1 << 19, name
     (tmp_path / "rows.jsonl").write_text("".join(f'{{"a{number}":1}}\n' for number in range(20_000)))
     (tmp_path / "commas.csv").write_text(f"{',' * 150_000}\n" * 2)
+    for name, start in (("line.jsonl", '{"text": "'), ("line.json", '[{"text": "')):
+        (tmp_path / name).write_text(start)
+        os.truncate(tmp_path / name, 1 << 30)
     program = (
         "import pathlib, resource, sys\n"
         "from workbench.errors import DataError\n"
@@ -133,6 +137,73 @@ def test_bombs_are_one_line_and_a_gigabyte(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
     megabytes = list(map(int, ended.stdout.split()))  # nothing was opened
     assert len(megabytes) == 2 and max(megabytes) < 1000, ended.stdout + ended.stderr[-1000:]
+
+
+LONG = ["a", "x" * 5000, "b", "c", "d", "e"]
+CELLS: dict[str, Callable[[], Any]] = {
+    "among others.parquet": lambda: LONG,
+    "alone.parquet": lambda: [LONG[1]],
+    "bytes.parquet": lambda: [cell.encode() for cell in LONG],
+    "large.parquet": lambda: pyarrow.array(LONG, pyarrow.large_string()),
+    "within.parquet": lambda: [{"bytes": cell.encode(), "path": "p"} for cell in LONG],
+    "listed.parquet": lambda: [[{"content": cell}, {"content": "a"}] for cell in LONG],
+    "dictionary.arrow": lambda: pyarrow.array(LONG).dictionary_encode(),
+    "stream.arrow": lambda: LONG,
+}
+TEXTS: dict[str, str] = {
+    "x.jsonl": "".join(json.dumps({"text": cell}) + "\n" for cell in LONG),
+    "last.jsonl": json.dumps({"text": LONG[1]}),
+    "blank.jsonl": " " * 5000 + "x" * 5000,
+    "x.json": json.dumps([{"text": cell} for cell in LONG]),
+    "columns.json": json.dumps({"text": LONG}),
+    "x.jsonl.gz": "".join(json.dumps({"text": cell}) + "\n" for cell in LONG),
+    "x.json.gz": json.dumps([{"text": cell} for cell in LONG]),
+    "x.csv": "text,n\n" + "".join(f"{cell},1\n" for cell in LONG),
+    "mark.csv": 'text,n\n"a,1\n' + "b,1\n" * 2000,
+}
+
+
+@pytest.mark.parametrize("name", [*CELLS, *TEXTS])
+def test_no_cell_is_longer_than_the_longest(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gigabyte in one took 25 seconds and three times its size."""
+    if name in CELLS:
+        _write(tmp_path, name, {"text": CELLS[name]()})
+    else:
+        text = TEXTS[name].encode()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    if name not in ("blank.jsonl", "mark.csv"):
+        alone = name in ("alone.parquet", "last.jsonl")
+        assert len(read_columns(tmp_path / name, lambda table: ["text"])["text"]) == (1 if alone else len(LONG))
+    monkeypatch.setattr(json_rows, "LONGEST", 4000)
+    monkeypatch.setattr(table_file, "LONGEST", 4000)
+    monkeypatch.setattr(table_file, "LONGEST_ROW", 4000)
+    monkeypatch.setattr(json_rows, "PIECE", 500)
+    with pytest.raises(DataError, match=r"longer than .* (the most|or a quotation)|is the most"):
+        read_columns(tmp_path / name, lambda table: ["text"])
+
+
+def test_a_list_is_read_in_pieces_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_rows, "PIECE", 7)
+    random_numbers, opened = random.Random(14), 0
+    whole = json.dumps([{"a": "ä☃]},{", "b": [1, {"c": None}]}, {"a": '\\"[', "b": -1.5e3}, {}], ensure_ascii=False)
+    for number in range(2000):
+        text = whole if number % 2 else whole.replace(",", " ,\n\t")
+        at = random_numbers.randrange(len(text))
+        text = text if number < 2 else text[:at] + random_numbers.choice(' ,[]{}"1ä') * (number % 3) + text[at + 1 :]
+        try:
+            expected = json.loads(text)
+        except ValueError:
+            expected = None
+        try:
+            rows = json_rows.json_rows(b"\n " + text.encode() + b"\n ", ".json")
+        except ValueError:
+            rows = []
+        if isinstance(expected, list) and all(isinstance(row, dict) for row in expected):
+            assert rows == expected, text
+            opened += 1
+        elif text.startswith("["):
+            assert not rows, text
+    assert opened > 100
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "stream.arrow"])

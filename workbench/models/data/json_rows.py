@@ -2,40 +2,104 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import mmap
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.errors import first_line
+from workbench.memory import size_text
+
+LONGEST, PIECE = 1 << 27, 1 << 24
+"""Bytes of the longest value of a table (a picture, a sound of an hour), and of what is read of a list at once."""
 
 ROWS = ("data", "rows", "examples", "instances", "train")
 """Where a JSON file that is one object has its rows."""
+
+NO_ROWS = "its rows are not tables of names and values"
+TOO_LONG = f"is longer than {size_text(LONGEST)}, the most for a row; cut it, or write a list of rows or JSON Lines"
+"""What a line or a row is."""
+
+BLANKS, BETWEEN = re.compile(rb"\s*"), re.compile(r"[ \t\n\r]*(,?)[ \t\n\r]*")
 
 LISTS = ("messages", "conversations", "conversation", "tokens", "words", "input_ids", "tools")
 """Columns whose cells are lists: an object that has such a one with something else in it is a row."""
 
 
-def json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
-    """Return the rows of the text of a file with that suffix; raises ValueError for what has none."""
-    rows = _whole(text) if suffix == ".json" else None
-    rows = list(_json_lines(text)) if rows is None else rows
+def json_rows(data: bytes | mmap.mmap, suffix: str) -> list[dict[str, Any]]:
+    """Return the rows of a file with that suffix, of which no more lies here at once than its longest value.
+
+    Raises ValueError for what has none.
+    """
+    start = 3 * (data[:3] == codecs.BOM_UTF8)
+    first = _after(BLANKS, data, start)
+    rows = None
+    if suffix == ".json" and data[first : first + 1] == b"[":
+        rows = _of_list(data, first + 1)
+    elif suffix == ".json" and len(data) <= LONGEST:
+        rows = _whole(data[start:].decode())
+    rows = list(_json_lines(data, start)) if rows is None else rows
     if not all(isinstance(row, dict) for row in rows):
-        raise ValueError("its rows are not tables of names and values")
+        raise ValueError(NO_ROWS)
     return rows
 
 
+def _after(pattern: re.Pattern[bytes], data: Any, start: int) -> int:
+    found = pattern.match(data, start)
+    return found.end() if found else start
+
+
+def _of_list(data: bytes | mmap.mmap, start: int) -> list[Any]:
+    """Return the rows of a list whose first one begins at ``start``."""
+    rows: list[Any] = []
+    text, decoded = "", codecs.getincrementaldecoder("utf-8")()
+    while True:
+        piece = data[start : start + max(PIECE, min(len(text), LONGEST - len(text)))]
+        start += len(piece)
+        rest, fault = _taken(text + decoded.decode(piece, start == len(data)), rows)
+        if not fault:
+            if rest.strip() or _after(BLANKS, data, start) < len(data):
+                raise ValueError("something follows its list")
+            return rows
+        if not piece:
+            raise ValueError(f"row {len(rows) + 1} is not JSON ({fault})")
+        if len(rest) > LONGEST:
+            raise ValueError(f"row {len(rows) + 1} {TOO_LONG}")
+        text = rest
+
+
+def _taken(text: str, rows: list[Any]) -> tuple[str, str]:
+    """Add the whole rows at the start of a text to ``rows``; returns what follows, and what is wrong with it, which
+    more text may end, or nothing at the list's end."""
+    at, decoder, fault = 0, json.JSONDecoder(), "it ends within the list"
+    while (between := BETWEEN.match(text, at)) and (mark := text[between.end() : between.end() + 1]):
+        if mark == "]" and not between[1]:
+            return text[between.end() + 1 :], ""
+        if mark != "{":
+            raise ValueError(NO_ROWS)
+        if bool(between[1]) != bool(rows):
+            raise ValueError(f"row {len(rows) + 1} is not JSON (a comma is missing or too much)")
+        try:
+            row, at = decoder.raw_decode(text, between.end())
+        except json.JSONDecodeError as error:
+            fault = error.msg
+            break
+        rows.append(row)
+    return text[at:], fault
+
+
 def _whole(text: str) -> list[Any] | None:
-    """Return the rows of a JSON file: a list, that of an object (``data``), those of an object of columns, or the
-    object; None for JSON Lines."""
+    """Return the rows of a JSON file: those of an object (``data``), those of an object of columns, or the object;
+    None for JSON Lines."""
     try:
         value = json.loads(text)
     except ValueError:
-        if text.lstrip()[:1] == "[":
-            raise
         return None
-    lists = [value.get(name) for name in ROWS] if isinstance(value, dict) else [value]
+    lists = [value.get(name) for name in ROWS] if isinstance(value, dict) else []
     rows = (each for each in lists if isinstance(each, list) and all(isinstance(row, dict) for row in each))
-    return next(rows, value if isinstance(value, list) else _of_columns(value) or [value])
+    return next(rows, _of_columns(value) or [value])
 
 
 def _of_columns(value: Any) -> list[Any]:
@@ -72,10 +136,19 @@ def _are_numbers(names: Iterable[str]) -> bool:
     return all(name.removeprefix("-").isdecimal() for name in names)
 
 
-def _json_lines(text: str) -> Iterator[Any]:
-    for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand within a string
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"line {number} is not JSON ({first_line(error)})") from None
+def _json_lines(data: bytes | mmap.mmap, start: int) -> Iterator[Any]:
+    while (start := _after(BLANKS, data, start)) < len(data):
+        end = data.find(b"\n", start, start + LONGEST)  # other line ends may stand within a string
+        if end < 0 and len(data) - start > LONGEST:
+            raise ValueError(f"line {_line(data, start)} {TOO_LONG}")
+        end = len(data) if end < 0 else end
+        try:
+            yield json.loads(data[start:end].decode())
+        except ValueError as error:
+            raise ValueError(f"line {_line(data, start)} is not JSON ({first_line(error)})") from None
+        start = end
+
+
+def _line(data: bytes | mmap.mmap, start: int) -> int:
+    """Return the number of the line in which a byte is."""
+    return 1 + sum(data[at : min(at + PIECE, start)].count(b"\n") for at in range(0, start, PIECE))

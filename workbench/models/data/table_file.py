@@ -28,7 +28,7 @@ import numpy as np
 from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
-from workbench.models.data.json_rows import json_rows
+from workbench.models.data.json_rows import LONGEST, PIECE, TOO_LONG, json_rows
 from workbench.models.data.table_paths import ARROW, PACKED, shards_of, suffix_of
 from workbench.models.readers.mapped import MappedFile
 from workbench.plain_file import require_room, require_utf8
@@ -55,6 +55,9 @@ TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "fal
 
 NESTED = 3
 """Objects within objects whose fields are columns of their own."""
+
+LONGEST_ROW = 1 << 24
+"""Bytes of the longest row of a CSV file."""
 
 WIDE, COLUMNS_A_SECOND = 4_000, 8e3
 """Columns of a CSV file from which pyarrow, which takes 9 kB for each, is not used, and those that it parses in a
@@ -150,19 +153,26 @@ def _content(file: Path) -> MappedFile:
 
         most, data = LEAST_JSON + ROOM * content.size // 2, pyarrow.BufferReader(pyarrow.py_buffer(content.data))
 
-        def work() -> list[np.ndarray]:
+        def work() -> Iterator[np.ndarray]:
+            size = line = 0
             try:
-                text = pyarrow.CompressedInputStream(data, packed).read(most + 1)
+                stream = pyarrow.CompressedInputStream(data, packed)
+                while piece := stream.read(PIECE):
+                    size, end = size + len(piece), piece.rfind(b"\n")
+                    line = line + len(piece) if end < 0 else len(piece) - 1 - end
+                    if size > most:
+                        raise DataError(f"{file} holds more than {size_text(most)}, the most for a packed file of its "
+                                        "size; unpack it, or it is damaged or malicious")  # fmt: skip
+                    if line > LONGEST and not suffix_of(file).startswith(".json."):
+                        raise ValueError(f"a line {TOO_LONG}")
+                    yield np.frombuffer(piece, np.uint8)
             except OSError as error:
                 raise DataError(f"{file} cannot be unpacked as {packed}: {first_line(error)}") from None
-            if len(text) > most:
-                raise DataError(f"{file} holds more than {size_text(most)}, the most for a packed file of its size; "
-                                "unpack it, or it is damaged or malicious")  # fmt: skip
-            return [np.frombuffer(text, np.uint8)]
 
         seconds, memory = SECONDS + most / SPEED, LEAST + 2 * most
-        (text,) = limited(work, str(file), DataError, seconds=seconds, memory=memory, answer=most)
-        content.data, content.size = text.tobytes(), text.nbytes
+        pieces = limited(work, str(file), DataError, seconds=seconds, memory=memory, answer=most + PIECE)
+        content.data = b"".join(pieces)
+        content.size = len(content.data)
     if not content.size:
         raise DataError(f"{file} is empty; give at least one row")
     if suffix_of(file) not in (".parquet", *ARROW):  # which are read by columns
@@ -216,7 +226,7 @@ def _parsed(content: MappedFile, suffix: str) -> Columns:
     if suffix not in (".parquet", *ARROW):
         require_utf8(bytes(content.data[:4]))
     if suffix in (".jsonl", ".ndjson", ".json"):
-        return _of_rows(json_rows(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), suffix))
+        return _of_rows(json_rows(content.data, suffix))
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # where another program loaded it first
     stream = pyarrow.BufferReader(pyarrow.py_buffer(content.data))
     if suffix == ".parquet":
@@ -269,12 +279,18 @@ def _batches(content: MappedFile, stream: Any) -> Any:
 
 
 def _csv(content: MappedFile, stream: Any) -> Any:
+    import pyarrow
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    table = read_csv(
-        stream, ReadOptions(use_threads=False, block_size=1 << 24),
-        ParseOptions(delimiter=_mark(content), newlines_in_values=True), ConvertOptions(strings_can_be_null=True),
-    )  # fmt: skip
+    try:
+        table = read_csv(
+            stream, ReadOptions(use_threads=False, block_size=LONGEST_ROW),
+            ParseOptions(delimiter=_mark(content), newlines_in_values=True), ConvertOptions(strings_can_be_null=True),
+        )  # fmt: skip
+    except pyarrow.ArrowInvalid as error:
+        if "straddl" not in str(error):
+            raise
+        raise ValueError(f"a row is longer than {size_text(LONGEST_ROW)}, or a quotation mark is missing") from None
     return table.rename_columns([name.strip() for name in table.column_names])
 
 
@@ -357,11 +373,13 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Call
 
     def values(name: str) -> list[Any]:
         top, *within = paths[name]
+        _require_short(name, nbytes(top) // rows)  # before it is read
         cells = column(top)
         for part in within:
             cells = compute.struct_field(cells, part)
         if types.is_temporal(cells.type):
             cells = cells.cast("string")
+        _require_short(name, _longest(cells))
         listed: list[Any] = cells.to_pylist()
         return listed
 
@@ -375,6 +393,27 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Call
         return _numbers_of(column(name)) if plain else None
 
     return Columns(kinds, values, rows, lambda name: nbytes(paths[name][0]), numbers)
+
+
+def _longest(cells: Any) -> int:
+    """Return the bytes of the longest text, also in lists and objects."""
+    from pyarrow import compute, types
+
+    stored = cells.type
+    if types.is_struct(stored):
+        return max((_longest(compute.struct_field(cells, [at])) for at in range(stored.num_fields)), default=0)
+    if types.is_list(stored) or types.is_large_list(stored):
+        return _longest(compute.list_flatten(cells))
+    if types.is_dictionary(stored):
+        return max((_longest(chunk.dictionary) for chunk in cells.chunks), default=0)
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return (compute.max(compute.binary_length(cells)).as_py() or 0) if any(has(stored) for has in texts) else 0
+
+
+def _require_short(name: str, longest: int) -> None:
+    """Raise ValueError for a cell that would take many seconds and many times its size."""
+    if longest > LONGEST:
+        raise ValueError(f"a cell of {name} has {size_text(longest)}, and {size_text(LONGEST)} is the most; cut it")
 
 
 def _holds_numbers(stored: Any) -> bool:
