@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch._export.serde.serialize
 from torch import nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
@@ -97,6 +96,8 @@ def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
 
     Sizes that are more than a few operations are worked out in a limited process first.
     """
+    import torch._export.serde.serialize  # a second, which other kinds of models need not wait for
+
     if archive.involved and FORKS:
         seconds = SECONDS + archive.graph / GRAPH_A_SECOND + archive.weights / WEIGHTS_A_SECOND
         memory = MEMORY + 4 * archive.image.getbuffer().nbytes + GRAPH_ROOM * archive.graph
