@@ -408,21 +408,15 @@ def test_a_timing_job_fills_the_panel(live: Callable[..., None]) -> None:
     live(story)
 
 
-def test_what_writes_the_edits_is_started_before_the_first_one(
+def test_what_edits_are_made_to_is_written_before_the_first_one(
     live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So is what the edits of a model that was never saved are made to; nothing of either is offered."""
+    """It is nothing to be offered."""
     monkeypatch.setattr("workbench.gui.recovery.READY_MS", 50)
-    started = list[bool]()
-
-    async def start() -> None:
-        started.append(True)
 
     async def story(person: Person) -> None:
-        recovery = Recovery(person.context, person.window, start, seconds=1000)
+        recovery = Recovery(person.context, person.window, seconds=1000)
         await person.open(sessions.full(1))
-        await person.until(lambda: started, 60)
-        assert not person.state.dirty and started == [True]
         await person.until(lambda: [*recovery._folder.glob("*.base")], 20)
         assert not recoverable()
         await person.act(lambda: person.context.workspace.select([LAYER]))

@@ -49,7 +49,7 @@ LOADED_WHEN_IDLE = (
 )  # fmt: skip
 """What most jobs need and takes seconds to import: done one by one while there is nothing to do."""
 
-LOADED_TO_SAVE = ("workbench.session.file.hdf5", "workbench.steps.files.save_session")
+LOADED_FOR_FILES = ("workbench.session.file.hdf5", "workbench.steps.files.save_session")
 
 PROGRESS_INTERVAL = 1 / 30
 PARTIAL_INTERVAL = 1 / 5
@@ -94,10 +94,10 @@ def warm() -> str:
 
 
 def warm_files() -> str:
-    """Load what writing a session needs."""
-    for name in LOADED_TO_SAVE:
+    """Load what reading and writing a session need."""
+    for name in LOADED_FOR_FILES:
         importlib.import_module(name)
-    return "ready to save"
+    return "ready to read and save"
 
 
 def collect_from_now_on() -> None:

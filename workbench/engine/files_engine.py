@@ -1,4 +1,5 @@
-"""Where the document is written: a process of its own, so that saving never waits for a job and always goes on."""
+"""Where the document is read and written: a process of its own, so that neither waits for a job, or for torch, and
+saving always goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class FilesEngine(Engine):
-    """Starts its process with the first request.  Where none can be started, or it dies, a thread does the work."""
+    """Starts its process with the first request.  Where none can be started, or it dies, a thread saves."""
 
     role = wire.FILES
 
@@ -27,6 +28,8 @@ class FilesEngine(Engine):
         try:
             return await super().run(job, request, on_progress)
         except EngineDiedError as error:
+            if getattr(request, "session", None) is None:  # what a file did to that process it does not do to this one
+                raise
             log.warning("%s; a thread goes on: %s", error, request.title)
         return await _in_thread(request)
 

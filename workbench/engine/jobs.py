@@ -211,23 +211,28 @@ class Jobs:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    @property
+    def busy(self) -> bool:
+        """Whether the engine runs a job or has one to run."""
+        return self._lane.running is not None or bool(self._lane.queue)
+
     def submit(
         self, request: Request[R], prepare: Callable[[], Request[R]] | None = None,
-        again: Callable[[], object] | None = None,
+        again: Callable[[], object] | None = None, *, aside: bool = True,
     ) -> Job[R]:  # fmt: skip
         """Queue ``request``; raises WorkbenchError after ``close``.
 
         ``prepare`` returns the request to run when its turn comes (default: the request itself), ``again`` is what
-        :meth:`retry` calls (default: submit the same).
+        :meth:`retry` calls (default: submit the same); without ``aside`` it queues behind the engine's jobs.
         """
         if self._closed:
             raise WorkbenchError("the workbench is closing; no further job can be started")
         job = Job(
             next(self._numbers), request, self.cancel, prepare or (lambda: request),
-            again or (lambda: self.submit(request, prepare, again)),
+            again or (lambda: self.submit(request, prepare, again, aside=aside)),
         )  # fmt: skip
         self._retriable[job.id] = job
-        lane = self._aside.get(request.aside, self._lane)
+        lane = self._aside.get(request.aside if aside else "", self._lane)
         lane.queue.append(job)
         self._show(job)
         if lane.worker is None or lane.worker.done():

@@ -94,6 +94,10 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
     await engine.start()
     from workbench.engine.drawing_engine import DrawingEngine
     from workbench.engine.files_engine import FilesEngine
+
+    files = FilesEngine()
+    if path is not None and path.endswith(".qwb"):
+        await files.start()  # which reads it before the engine is there
     from workbench.engine.jobs import Jobs
     from workbench.gui.commands.tour import FirstRun
     from workbench.gui.context.context import Context
@@ -103,14 +107,15 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
 
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
-    jobs = Jobs(engine, files=(files := FilesEngine()), drawing=DrawingEngine())
+    jobs = Jobs(engine, files=files, drawing=DrawingEngine())
     context = Context(Workspace(), jobs)
     context.engine_pid = lambda: engine.pid
     window = Window(context, colours)
     restore = install_hooks(context)
     unsubscribe = engine.subscribe(window.engine_event)
+    engine.subscribe(lambda event, text: context.tasks.start(files.start()))  # once; saving need not wait for it then
     signal.signal(signal.SIGINT, lambda *_: window.close())  # seen when the window's timer runs Python
-    recovery = Recovery(context, window, files.start)
+    recovery = Recovery(context, window)
     recoveries.append(recovery)
     _save_at_sudden_end(app, recovery)
     first_run = FirstRun(context, window)

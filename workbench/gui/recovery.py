@@ -6,11 +6,10 @@ import asyncio
 import contextlib
 import secrets
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QLockFile, QTimer
 from PySide6.QtWidgets import QWidget
@@ -33,23 +32,19 @@ SECONDS = 20.0
 """How often unsaved work is copied, if it changed."""
 
 READY_MS = 2500
-"""How soon after a document is there what writes it is started, and writes what the edits of a model that was never
-saved are made to: the first edit shall not wait for that."""
+"""How soon after a document is there what the edits of a model that was never saved are made to is written: the first
+edit shall not wait for that."""
 
 
 class Recovery:
     """Copies the document while it has unsaved changes, and removes the copy once it is saved or discarded.
 
     Each window has a folder of its own for copies; a lock in it tells other windows that the window is open.  The
-    whole session is copied now and then, edits are written at once (see ``session/journal.py``).  ``start`` prepares
-    what writes copies.
+    whole session is copied now and then, edits are written at once (see ``session/journal.py``).
     """
 
-    def __init__(
-        self, context: Context, parent: QWidget, start: Callable[[], Coroutine[Any, Any, None]] | None = None,
-        seconds: float = SECONDS,
-    ) -> None:  # fmt: skip
-        self._context, self._parent, self._start = context, parent, start
+    def __init__(self, context: Context, parent: QWidget, seconds: float = SECONDS) -> None:
+        self._context, self._parent = context, parent
         self._copied: Session | None = None
         self._document = context.workspace.document
         self._busy = {False: False, True: False}  # whether a copy (of the base: True) is being written
@@ -222,11 +217,8 @@ class Recovery:
             self._ready.start()
 
     def _make_ready(self) -> None:
-        """Start what writes the document, once, and have it write what edits of a model without a file begin with."""
+        """Write what edits of a model without a file begin with."""
         self._ready.stop()
-        if self._start is not None:
-            self._context.tasks.start(self._start())
-            self._start = None
         state = self._context.workspace.state
         if state.path is None and state.session is not None and state.session.model is not self._based:
             self._based = state.session.model

@@ -98,7 +98,7 @@ class Step(Generic[O, R]):
     ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(request)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside`` is the role of the process that runs it beside other jobs,
-    without a model: ``files`` writes the document, ``drawing`` pictures of it (empty: the engine).
+    without a model: ``files`` reads and writes it, ``drawing`` pictures of it (empty: the engine).
     ``runs_model``: it opens the session's model, so that it matters where; ``spreads``: workers can do pieces of it.
     ``costs(context, options)`` says what a
     long run will take, None for a short one.

@@ -219,7 +219,8 @@ class JobRunner:
         if request.session is not None and request.session.model.source.path in self._trusted:
             request = replace(request, trust=True)
         while True:
-            job = self._jobs.submit(request, functools.partial(prepare, request), again)
+            aside = request.step is not OPEN_SESSION or not self._jobs.busy  # results of running jobs come first
+            job = self._jobs.submit(request, functools.partial(prepare, request), again, aside=aside)
             try:
                 result = await job.result()
                 notes += job.notes

@@ -41,7 +41,7 @@ def losses(session: Session) -> str:
 
 
 OPEN_SESSION: Step[OpenSessionOptions, Session] = Step(
-    name="open-session", title="Open a session", options=OpenSessionOptions, document=False,
+    name="open-session", title="Open a session", options=OpenSessionOptions, document=False, aside="files",
     summary="Reads a session file.",
     run=_run,
     heading=lambda options, session: f"Open {short(options.path)}",
