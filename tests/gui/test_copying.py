@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from workbench.gui.commands.output import _save_table
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import dialogs
+from workbench.gui.shell.copying import copy_lines, put
 from workbench.gui.tables import copying
 from workbench.gui.tables.files import as_cell, raw_rows
 
@@ -208,6 +211,26 @@ def test_ten_thousand_rows_are_worked_out_between_frames(
         text = path.read_text(encoding="utf-8-sig") if way == "file" else board.text()
         assert len(turns) > 20, "turns of the event loop"
         assert {layer.name for layer in LARGE.model.layers} <= set(re.split(r"[,\t\n]", text))
+
+    live(story)
+
+
+def test_nothing_is_copied_of_lines_that_raise(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    raised = list[str]()
+
+    def lines() -> Iterator[str]:
+        yield "the first"
+        time.sleep(0.02)
+        yield "the last of this frame"
+        raise ValueError("no more")
+
+    async def story(person: Person) -> None:
+        monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: raised.append(str(error)))
+        put("as before")
+        copy_lines(person.window, lines)
+        await person.until(lambda: raised, 10)
+        await asyncio.sleep(0.05)
+        assert raised == ["no more"] and QApplication.clipboard().text() == "as before"
 
     live(story)
 

@@ -16,7 +16,7 @@ Result = TypeVar("Result", covariant=True)
 OnProgress = Callable[[float | None, str, object], None]
 """``(fraction, text, partial)``; a partial result comes by itself, with fraction None."""
 
-EngineListener = Callable[[str, str], None]
+EngineListener = Callable[[str, str], object]
 """``("started" | "died" | "restarted" | "failed", text)``."""
 
 

@@ -39,13 +39,13 @@ class Lines(QObject):
             self._left, self._made = self._lines(), []
 
     def _go_on(self) -> None:
+        self._next.stop()  # a line that raises is the last: a part of a table is no copy of it
         until = time.perf_counter() + SLICE
         for line in self._left:
             self._made.append(line)
             if time.perf_counter() > until:
                 self._next.start()
                 return
-        self._next.stop()
         self.deleteLater()
         self._done(self._made)
 
