@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.measurement.units import NATS
+from workbench.progress import Progress, part_of
 from workbench.readable import few
 from workbench.sensitivity.checks.measured_losses import SMALLEST, Reference, Row
 from workbench.sensitivity.checks.plan_checks import NOTEWORTHY, PlanChecks
@@ -35,8 +36,8 @@ def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[s
     """
     changed: dict[str, float] = {}
     for number, name in enumerate(names):
-        scoring.progress(number / len(names), f"measuring {name}")
-        checks = _measured(scoring, reference, name)
+        part = part_of(scoring.progress, number / len(names), (number + 1) / len(names))
+        checks = _measured(scoring, reference, name, part)
         row = scoring.table.row[name]
         losses = scoring.table.score[row].copy()
         if checks is None or not (checks.factors > 0).any():
@@ -53,7 +54,7 @@ def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[s
         )
 
 
-def _measured(scoring: Scoring, reference: Reference, name: str) -> PlanChecks | None:
+def _measured(scoring: Scoring, reference: Reference, name: str, progress: Progress) -> PlanChecks | None:
     """Measure the coarsest cell of a layer, and finer ones while they cost more than predicted."""
     table, rows = scoring.table, list[Row]()
     checks, largest = None, LOST if table.unit == NATS else math.inf
@@ -62,7 +63,8 @@ def _measured(scoring: Scoring, reference: Reference, name: str) -> PlanChecks |
         place = int(np.nan_to_num(losses, posinf=0.0).argmax())
         if not losses[place] > SMALLEST:
             break
-        rows.append(reference.measured({name: table.schemes[place]}, float(losses[place])))
+        part = part_of(progress, len(rows) / MOST, (len(rows) + 1) / MOST)
+        rows.append(reference.measured({name: table.schemes[place]}, float(losses[place]), part, f"measuring {name}"))
         checks = reference.checks(rows)
         if checks is None or checks.factors[0] <= 0:
             break

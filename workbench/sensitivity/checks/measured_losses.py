@@ -20,6 +20,7 @@ from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding.round_weight import round_weight
+from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.sensitivity.interaction import FEWEST
 from workbench.sensitivity.scoring import Scoring
@@ -76,7 +77,7 @@ class Reference:
     outputs: InFiles
 
     @staticmethod
-    def of(scoring: Scoring, data: Data, count: int, weights: int) -> Reference:
+    def of(scoring: Scoring, data: Data, count: int, weights: int, progress: Progress = silent) -> Reference:
         """Run the model on ``count`` samples of ``data``; so many ``weights`` will be in memory with the outputs."""
         model, batches, outputs = scoring.model, list[Batch](), InFiles(0)
         part = EvenSamples(data, count, model.inputs.batch)
@@ -88,6 +89,7 @@ class Reference:
                 outputs = InFiles(output.nbytes * -(-count // samples_of(batch)) + 4 * weights)
             outputs.add(str(len(batches)), output)
             batches.append(batch)
+            progress(min(sum(map(samples_of, batches)) / count, 1.0), "checking the prediction by a few measurements")
         return Reference(scoring=scoring, batches=batches, outputs=outputs)
 
     def checks(self, rows: Iterable[Row]) -> PlanChecks | None:
@@ -100,20 +102,24 @@ class Reference:
         return PlanChecks(predicted=predicted, measured=measured, error=error, bits=bits, samples=samples)
 
     @torch.no_grad()
-    def measured(self, plan: Plan, loss: float) -> Row:
-        """Quantize the model by a plan of that predicted ``loss`` and measure it."""
+    def measured(self, plan: Plan, loss: float, progress: Progress = silent, text: str = "") -> Row:
+        """Quantize the model by a plan of that predicted ``loss`` and measure it; ``text`` is what progress says."""
+        rounding, running = part_of(progress, 0.0, 0.5), part_of(progress, 0.5, 1.0)
         scoring = self.scoring
         model, losses, units, kind = scoring.model, list[torch.Tensor](), 0, scoring.model.summary.output
         give_back()  # what the table's cells or the plan before left
         rounded = InFiles(4 * sum(model.summary.by_name[name].parameters for name in plan))
         footprint = Footprint(GROWN_IN_LIMIT)
-        for name, scheme in plan.items():
+        for done, (name, scheme) in enumerate(plan.items()):
+            rounding(done / len(plan), text)
             known = scoring.known(name)
             rounded.add(name, round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
             footprint.settle()
         give_back()
         view, away, footprint = model.with_weights(rounded.tensors), rounded.away, Footprint(GROWN_IN_LIMIT)
-        for (number, output), batch in zip(self.outputs.tensors.items(), self.batches, strict=True):
+        pairs = zip(self.outputs.tensors.items(), self.batches, strict=True)
+        for done, ((number, output), batch) in enumerate(pairs):
+            running(done / len(self.batches), text)
             divergence = sample_divergence(  # the logits have no name: they would stay while the next ones are made
                 output, view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away), batch, kind
             )

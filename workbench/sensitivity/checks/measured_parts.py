@@ -64,8 +64,8 @@ def measure_parts(scoring: Scoring, data: Data) -> None:
     scoring.checks = None
     if not weights or count < FEWEST or 4 * weights > ROOM * available_memory():
         return
-    reference = Reference.of(scoring, data, count, weights)
     whole, done = scoring.progress, 1 - 1 / PASSES
+    reference = Reference.of(scoring, data, count, weights, part_of(whole, 0.0, 1 / PASSES))
     scoring.progress = part_of(whole, 1 / PASSES, done)
     scoring.checks = measured_plans(scoring, reference, plain) if plain else None
     scoring.progress = part_of(whole, done, 1.0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
+from workbench.progress import part_of
 from workbench.sensitivity.checks.measured_losses import SMALLEST, Plan, Reference, Row
 from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.sensitivity.interaction import interaction_of
@@ -31,10 +32,11 @@ def measured_plans(scoring: Scoring, reference: Reference, names: Sequence[str])
     table, rows = scoring.snapshot(), list[Row]()
     plans = list(_plans(table, scoring.model, names))
     for number, plan in enumerate(plans):
-        scoring.progress(number / len(plans), f"checking the prediction, plan {number + 1} of {len(plans)}")
+        part = part_of(scoring.progress, number / len(plans), (number + 1) / len(plans))
         loss = second_order(table, plan)
         if SMALLEST < loss < math.inf:
-            rows.append(reference.measured(plan, loss))
+            text = f"checking the prediction, plan {number + 1} of {len(plans)}"
+            rows.append(reference.measured(plan, loss, part, text))
     return reference.checks(rows)
 
 
