@@ -10666,6 +10666,26 @@ Auf {}.</translation>
         <translation>eine Zeile ist länger als {}, oder ein Anführungszeichen fehlt</translation>
     </message>
     <message>
+        <source>it has {n} columns, and {n} are the most</source>
+        <translation>sie hat {n} Spalten, und {n} sind die meisten</translation>
+    </message>
+    <message>
+        <source>it is in too many pieces for a file of its size</source>
+        <translation>es besteht aus zu vielen Teilen für eine Datei seiner Größe</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as an image: {w}</source>
+        <translation>{} kann nicht als Bild gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as a sound: {w}</source>
+        <translation>{} kann nicht als Ton gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as arrays: {w}</source>
+        <translation>{} kann nicht als Arrays gelesen werden: {w}</translation>
+    </message>
+    <message>
         <source>{} cannot be read as a table</source>
         <translation>{} kann nicht als Tabelle gelesen werden</translation>
     </message>

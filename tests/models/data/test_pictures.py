@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import resource
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 
 from tests.models.data.test_datasets import model
 from workbench.errors import DataError
@@ -124,6 +126,40 @@ def test_a_turned_picture_stands_upright(tmp_path: Path) -> None:
     exif[0x0112] = 6  # turned to the right when it is shown
     picture.save(tmp_path / "a.png", exif=exif)
     assert opened(tmp_path)[0].tolist() == [[10], [200]]
+
+
+@pytest.mark.parametrize("orientation", range(10))
+def test_pictures_are_turned_as_pillow_turns_them(tmp_path: Path, orientation: int) -> None:
+    picture = Image.fromarray(np.arange(18, dtype=np.uint8).reshape(2, 3, 3) * 14)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    picture.save(tmp_path / "a.png", exif=exif)
+    with Image.open(tmp_path / "a.png") as stored:
+        upright = np.asarray(ImageOps.exif_transpose(stored)).transpose(2, 0, 1)
+    assert np.array_equal(opened(tmp_path).numpy(), upright)
+
+
+def test_nothing_but_the_orientation_is_read_of_exif(tmp_path: Path) -> None:
+    """A turned picture's EXIF was written again, tag by tag: eight megabytes took seconds, and odd tags failed."""
+    picture = Image.fromarray(np.array([[[10] * 3, [200] * 3]], dtype=np.uint8))
+    tags = [(0x0112, 3, 1, 6), (0x83BB, 12, 1, 8)]  # a text that is a number
+    exif = b"II*\0\x08\0\0\0\x02\0" + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(80)
+    picture.save(tmp_path / "a.png", exif=exif)
+    with Image.open(tmp_path / "a.png") as stored, pytest.raises(TypeError):
+        ImageOps.exif_transpose(stored)
+    assert opened(tmp_path)[0].tolist() == [[10], [200]]
+
+
+def test_a_png_file_of_very_many_chunks_is_named(tmp_path: Path) -> None:
+    Image.new("L", (3, 2)).save(tmp_path / "a.png")
+    whole = (tmp_path / "a.png").read_bytes()
+    chunk = bytes(4) + b"abCd" + zlib.crc32(b"abCd").to_bytes(4, "big")
+    for count in (10_000, 20_000):
+        (tmp_path / "a.png").write_bytes(whole[:33] + chunk * count + whole[33:])
+        if count == 10_000:
+            assert opened(tmp_path).shape == (3, 2, 3)
+    with pytest.raises(DataError, match="too many pieces for a file of its size"):
+        opened(tmp_path)
 
 
 def test_grey_palette_transparent_and_animated_pictures_are_read(tmp_path: Path) -> None:

@@ -206,6 +206,26 @@ def test_a_list_is_read_in_pieces_as_in_one(monkeypatch: pytest.MonkeyPatch) -> 
     assert opened > 100
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl", "rows.jsonl", "x.csv", "wide.csv", "x.parquet", "x.arrow"])
+def test_no_table_has_more_columns_than_the_most(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million took nine seconds."""
+    columns = {f"c{number}": [number] for number in range(60)}
+    row = {name: value for name, (value,) in columns.items()}
+    if name.endswith("csv"):
+        (tmp_path / name).write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+        monkeypatch.setattr(table_file, "WIDE", 40 if name == "wide.csv" else 400)
+    elif "json" in name:
+        rows = [{key: value} for key, value in row.items()] if name == "rows.jsonl" else [row]
+        text = "\n".join(map(json.dumps, rows))
+        (tmp_path / name).write_text(f"[{text}]" if name.endswith("json") else text)
+    else:
+        _write(tmp_path, name, columns)
+    assert len(read_columns(tmp_path / name, lambda table: list(table.kinds))) == 60
+    monkeypatch.setattr(json_rows, "MOST_COLUMNS", 59)
+    with pytest.raises(DataError, match="it has 60 columns, and 59 are the most"):
+        read_columns(tmp_path / name, lambda table: list(table.kinds))
+
+
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "stream.arrow"])
 def test_small_files_may_hold_much_of_the_same(tmp_path: Path, name: str) -> None:
     _write(tmp_path, name, pyarrow.array(["the same sentence, of fifty characters or so, again"] * 100_000))

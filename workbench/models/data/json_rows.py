@@ -7,13 +7,18 @@ import json
 import mmap
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.errors import first_line
 from workbench.memory import size_text
 
+Names = TypeVar("Names", list[str], set[str])
+
 LONGEST, PIECE = 1 << 27, 1 << 24
 """Bytes of the longest value of a table (a picture, a sound of an hour), and of what is read of a list at once."""
+
+MOST_COLUMNS = 1 << 18
+"""Columns of any table: a million take longer to name than to read."""
 
 ROWS = ("data", "rows", "examples", "instances", "train")
 """Where a JSON file that is one object has its rows."""
@@ -152,3 +157,10 @@ def _json_lines(data: bytes | mmap.mmap, start: int) -> Iterator[Any]:
 def _line(data: bytes | mmap.mmap, start: int) -> int:
     """Return the number of the line in which a byte is."""
     return 1 + sum(data[at : min(at + PIECE, start)].count(b"\n") for at in range(0, start, PIECE))
+
+
+def bounded(names: Names) -> Names:
+    """Return the names of a table's columns; raises ValueError for more than it may have."""
+    if len(names) > MOST_COLUMNS:
+        raise ValueError(f"it has {len(names):,} columns, and {MOST_COLUMNS:,} are the most")
+    return names

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ import numpy as np
 from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
-from workbench.models.data.json_rows import LONGEST, PIECE, TOO_LONG, json_rows
+from workbench.models.data.json_rows import LONGEST, PIECE, TOO_LONG, bounded, json_rows
 from workbench.models.data.table_paths import ARROW, PACKED, shards_of, suffix_of
 from workbench.models.readers.mapped import MappedFile
 from workbench.plain_file import require_room, require_utf8
@@ -298,7 +299,7 @@ def _wide(content: MappedFile) -> Columns:
     """Parse a CSV file of very many columns: of numbers, or of texts as they stand."""
     text = io.StringIO(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), newline="")
     header, *rows = (row for row in csv.reader(text, delimiter=_mark(content), strict=True) if row)
-    names = [name.strip() for name in header]
+    names = bounded([name.strip() for name in header])
     odd = next((row for row in rows if len(row) != len(names)), names)
     if odd is not names:
         raise ValueError(f"it has {len(names):,} columns, and a row of {len(odd):,}")
@@ -333,11 +334,11 @@ def _first_line(content: MappedFile) -> bytes:
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Columns:
+    own = bounded({*chain(*rows)})
     whole, present = [dict(_fields(row)) for row in rows], defaultdict[str, list[Any]](list)
     for row in whole:
         for name, value in row.items():
             present[name] += [] if value is None else [value]
-    own = set().union(*rows)
     kinds = {name: _kind(values) if name in own else "other" for name, values in present.items()}
     return Columns(kinds, lambda name: [row.get(name) for row in whole], len(rows))
 
@@ -383,7 +384,7 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Call
         listed: list[Any] = cells.to_pylist()
         return listed
 
-    if len(set(schema.names)) < len(schema.names):
+    if len(set(bounded(schema.names))) < len(schema.names):
         raise ValueError("it has two columns with the same name")
     paths = {".".join(path): path for path in paths_of(schema)}  # a column's own name counts
     kinds = {name: kind(schema.field(name).type) if len(path) == 1 else "other" for name, path in paths.items()}

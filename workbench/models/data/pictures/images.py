@@ -37,6 +37,13 @@ LEAST, ROOM = 1 << 29, 40
 MASKS = frozenset(["mask", "masks", "annotations", "segmentations", "SegmentationClass"])
 """Folders beside that of the pictures, in data sets of segmentation."""
 
+PNG, CHUNK = b"\x89PNG\r\n\x1a\n", 1024
+"""What such files begin with, and the bytes that their chunks have at least, beyond some thousands."""
+
+ORIENTATION = 0x0112
+TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+"""Pillow's ``Transpose`` by the orientation that EXIF states."""
+
 PIXEL = 8
 """Bytes that Pillow takes for a pixel while it turns or converts a picture; a photograph's file takes about 0.3."""
 
@@ -144,9 +151,18 @@ def _limited(
     what = str(sources[0]) if len(sources) == 1 else f"one of {len(sources)} images from {_name(sources[0])} on"
     return limited(
         lambda: work(decode(content, source, spec) for content, source in pairs), what, DataError,
-        seconds=SECONDS + 0.1 * len(sources) + sum(map(len, contents)) / 5e6,
+        seconds=SECONDS + 0.1 * len(sources) + sum(map(len, contents)) / 1e7,
         memory=LEAST + ROOM * max(map(len, contents)) + 2 * size * len(sources),
     )  # fmt: skip
+
+
+def _require_few_chunks(content: bytes) -> None:
+    """Raise ValueError for a PNG file of very many chunks: each is an object for Pillow, whatever little it holds."""
+    at, left = len(PNG), (1 << 14) + len(content) // CHUNK
+    while content.startswith(PNG) and at < len(content):
+        at, left = at + 12 + int.from_bytes(content[at : at + 4], "big"), left - 1
+        if left < 0:
+            raise ValueError("it is in too many pieces for a file of its size")
 
 
 def load_codecs() -> None:
@@ -168,17 +184,21 @@ def contents_of(sources: Sequence[Path | bytes]) -> list[bytes]:
 
 def decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
     """Return the first frame, upright by its EXIF rotation, with the model's channels and bytes of 0 to 255."""
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
+        _require_few_chunks(content)
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             most = (LEAST + ROOM * len(content)) // PIXEL
             if image.width * image.height > most:
                 raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, and a file of its size may have "
                                  f"{most:,}; scale it down")  # fmt: skip
             image.load()
-            ImageOps.exif_transpose(image, in_place=True)  # without a copy of what needs no turn
-            picture = _in_bytes(image) if image.mode in DEEP else image  # Pillow's conversion cuts values off at 255
+            turn = TURNS.get(image.getexif().get(ORIENTATION))  # Pillow's own turn writes all of the EXIF again
+            upright = image if turn is None else image.transpose(turn)
+            picture = (
+                _in_bytes(upright) if upright.mode in DEEP else upright
+            )  # Pillow's conversion cuts values off at 255
             mode = MODES.get(spec.channels or 3, "RGB")
             return picture if picture.mode == mode else picture.convert(mode)
     except Exception as error:  # the codecs raise nearly everything
