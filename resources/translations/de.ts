@@ -10686,6 +10686,10 @@ Auf {}.</translation>
         <translation>{} kann nicht als Arrays gelesen werden: {w}</translation>
     </message>
     <message>
+        <source>the package onnx does not read what would be written</source>
+        <translation>das Paket onnx liest nicht, was geschrieben würde</translation>
+    </message>
+    <message>
         <source>{} cannot be read as a table</source>
         <translation>{} kann nicht als Tabelle gelesen werden</translation>
     </message>

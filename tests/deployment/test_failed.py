@@ -365,3 +365,19 @@ def _die_at(name: str, moment: int, signal: str) -> None:
         return call(*arguments, **named)
 
     setattr(os, name, dies)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are Unicode there")
+@pytest.mark.parametrize("kind", ["onnx", "gguf", "safetensors"])
+def test_a_place_whose_name_is_no_utf8(kind: str, tmp_path: Path) -> None:
+    """The package onnx opens none: it was found at the end, and the file kept as one that failed its proof."""
+    opened, out = open_model(folder_of("llama", tmp_path / "model")), tmp_path / os.fsdecode(b"\xff") / "m"
+    out.parent.mkdir()
+    plan = Plan().assign(["model.layers.*.mlp.*"], weights="q8_0" if kind == "gguf" else "int8", algorithm="rtn")
+    result = quantized(opened, plan)
+    if kind == "onnx":
+        with pytest.raises(ExportError, match="takes names and texts in UTF-8 alone"):
+            exporter(kind).export(result, opened, out, silent)
+        assert not os.listdir(out.parent)
+    else:
+        assert exporter(kind).export(result, opened, out, silent) == (out,) and out.exists()

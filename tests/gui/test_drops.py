@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, QSysInfo, Qt, QUrl
@@ -37,6 +39,15 @@ def drop_on(widget: QWidget, *paths: Path) -> QWidget | None:
                 return target
         target = target.parentWidget()
     return None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are Unicode there")
+@pytest.mark.parametrize("name", [b"x\xff.npy", b"\xe9 a\xef\xbf\xbd#?%41\n.npy", "ä\ufffd.npy".encode()])
+def test_a_dropped_name_that_is_no_utf8_is_that_of_the_file(name: bytes) -> None:
+    """Qt puts a question mark into it, and no file has that name."""
+    data, url = QMimeData(), b"file:///tmp/" + quote_from_bytes(name).encode()
+    data.setData("text/uri-list", b"# a comment\r\n" + url + b"\r\n")
+    assert os.fsencode(dropped(data)) == b"/tmp/" + name
 
 
 def test_a_plan_dropped_on_any_part_of_any_panel_becomes_the_current_one(

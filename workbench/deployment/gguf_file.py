@@ -19,7 +19,7 @@ from workbench.deployment.gguf_source import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.deployment.networks import other_head
 from workbench.deployment.proof.llama_cpp_blocks import decoded
-from workbench.errors import ExportError, ModelError
+from workbench.errors import ExportError, ModelError, first_line
 from workbench.memory import let_go, passing, put_away_again
 from workbench.models.data.converted import converted_tokenizer
 from workbench.models.dtypes import dtype_name, tensor_bytes
@@ -290,7 +290,7 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
     try:
         reader = _reader(path)
     except Exception as error:  # the reader has no error of its own
-        raise ExportError(f"the package gguf does not read what was written: {error}") from error
+        raise ExportError(f"the package gguf does not read what was written: {first_line(error)}") from error
     pages = getattr(reader.data, "_mmap", None)
     if pages is not None and sys.platform == "linux":
         passing(pages, reader.data.ctypes.data, reader.data.nbytes)

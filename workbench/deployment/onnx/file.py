@@ -18,7 +18,7 @@ from workbench.deployment.onnx.source_graph import graph_of
 from workbench.deployment.onnx.values import Decoder
 from workbench.deployment.targets import target
 from workbench.deployment.tensors import decoded, require_same_bytes, require_that_all_fit
-from workbench.errors import ExportError
+from workbench.errors import ExportError, first_line
 from workbench.models.dtypes import tensor_bytes
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.sources.onnx_file import OnnxModel
@@ -105,8 +105,16 @@ def require_accuracy(level: int) -> None:
 
 
 def write(path: Path, content: Content, data: Path | None, progress: Progress) -> None:
-    """Write the graph to ``path``, tensors to ``data`` beside it where one is named; one tensor in memory at a time."""
+    """Write the graph to ``path``, tensors to ``data`` beside it where one is named; one tensor in memory at a time.
+
+    Raises ExportError for a name that is not UTF-8, which the package onnx does not open.
+    """
     import onnx_ir
+
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise ExportError(f"the package onnx does not read what would be written: {first_line(error)}") from None
 
     def wrote(tensor: Any, info: Any) -> None:
         progress(info.index / max(info.total, 1), f"writing {tensor.name}")
@@ -124,7 +132,7 @@ def prove(path: Path, content: Content, progress: Progress, *, graph: bool = Fal
         _check(path, content.model)
         decoder = Decoder(path)
     except Exception as error:  # the checker has errors of many kinds
-        raise ExportError(f"the package onnx does not read what was written: {error}") from error
+        raise ExportError(f"the package onnx does not read what was written: {first_line(error)}") from error
     if graph:
         _compare_graph(decoder, content)
     layers = [layer for layer in content.model.summary.stored if layer.parameter in content.weights]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from PySide6.QtCore import QMimeData, QSignalBlocker, QSysInfo, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
@@ -328,7 +329,11 @@ def dropped(data: QMimeData) -> str:
         return ""
     if urls[0].host() in ("localhost", QSysInfo.machineHostName().lower()):  # this computer (RFC 8089)
         urls[0].setHost("")
-    return urls[0].toLocalFile()
+    path, lines = urls[0].toLocalFile(), bytes(data.data("text/uri-list").data()).split()
+    own = [line for line in lines if line.startswith(b"file:") and line.isascii()]
+    if "\ufffd" not in path or len(own) != 1:
+        return path
+    return os.fsdecode(unquote_to_bytes(urlsplit(own[0]).path))  # Qt has no name for what is not UTF-8
 
 
 def with_key(text: str, used: set[str]) -> str:
