@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,7 +86,6 @@ def finished(process: int, seconds: float) -> int | None:
 def problem(session: Path, out: Path, wholes: tuple[bytes, ...]) -> str:
     """Return what is lost or broken, empty where nothing is."""
     from workbench.errors import WorkbenchError
-    from workbench.models.sources.stored import tensors_in_files
     from workbench.session.session import Session
 
     if session.read_bytes() not in wholes:
@@ -97,10 +97,27 @@ def problem(session: Path, out: Path, wholes: tuple[bytes, ...]) -> str:
         if file.name.startswith("."):
             continue
         try:
-            Session.load(file) if file.suffix == ".qwb" else tensors_in_files([file])
-        except WorkbenchError as error:
+            _read(file)
+        except Exception as error:
             return f"{file.name} is half: {error}"
     return ""
+
+
+def _read(file: Path) -> object:
+    """Read a file to its end; raises what its reader does where it is half."""
+    import onnx
+
+    from workbench.models.sources.stored import tensors_in_files
+    from workbench.planning.plan import Plan
+    from workbench.session.session import Session
+
+    if file.suffix == ".html" and not file.read_text().rstrip().endswith("</html>"):
+        raise ValueError("it has no end")
+    reads: dict[str, Callable[[Path], object]] = {
+        ".qwb": Session.load, ".json": Plan.load, ".py": lambda file: compile(file.read_text(), file.name, "exec"),
+        ".html": Path.read_text, ".onnx": onnx.load, ".data": Path.read_bytes,
+    }  # fmt: skip
+    return reads.get(file.suffix, lambda file: tensors_in_files([file]))(file)
 
 
 def left_over(group: int) -> bool:

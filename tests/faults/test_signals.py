@@ -8,16 +8,36 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
+from tests.faults import endings, kills, resumed
 from tests.faults.kills import hears
 from tests.session.sessions import small_session
+from workbench.cli import parser
 from workbench.session.session import Session
 
 SEED = 10
+
+
+@pytest.mark.parametrize("programs", [endings, kills, resumed], ids=lambda programs: str(programs.__name__))
+def test_commands_that_are_stopped_are_commands(programs: Any) -> None:
+    """Two ended at once for a flag that had gone, and were counted as stopped too late."""
+    for name, line in programs.COMMANDS.items():
+        words = line.split() if isinstance(line, str) else line
+        assert not parser().parse_known_args(words)[1], name
+
+
+@pytest.mark.parametrize("name", ["a.qwb", "a.json", "a.py", "a.html", "a.onnx", "a.safetensors"])
+def test_half_files_are_found(tmp_path: Path, name: str) -> None:
+    session, out = tmp_path / "s.qwb", tmp_path / "out"
+    out.mkdir()
+    small_session().save(session)
+    (out / name).write_text("{'a': (")
+    assert name in kills.problem(session, out, ())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system says which signals a process answers")
