@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QGraphicsView,
     QLabel,
     QLineEdit,
+    QMenu,
     QMessageBox,
     QWidget,
 )
@@ -32,10 +33,12 @@ from PySide6.QtWidgets import (
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import WorkbenchError
+from workbench.gui.panels.deploy.card import Card
 from workbench.gui.report.pictures import save_picture, svg
 from workbench.gui.report.report import html
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.foreign import elided
+from workbench.gui.tables.copying import add_copies, cell_text
 from workbench.gui.tables.records import MOST_LETTERS
 from workbench.session.session import Session
 
@@ -229,6 +232,36 @@ def test_menus_take_a_name_for_nothing_else(live: Callable[..., None]) -> None:
         received = [*problems([menu]), *problems([person.window, *person.window.findChildren(QWidget)])]
         assert "Lock" in undo and len(undo) < 200 and "&&amp" in undo and not received, received
         await person.act(menu.close)
+
+    live(story)
+
+
+def test_copies_take_a_name_for_nothing_else(live: Callable[..., None], tmp_path: Path) -> None:
+    """A terminal into which a copied card was pasted obeyed the escape sequences and lines in a layer's name."""
+
+    async def story(person: Person) -> None:
+        page = person.window.start_page
+        page.show_recent([str(tmp_path / f"{MARK}<b>x.qwb"), str(tmp_path / "a\udcff.qwb")])
+        await person.act(lambda: person.context.workspace.open(hostile(), tmp_path / f"{MARK}.qwb"))
+        await person.act(lambda: person.window.trigger("palette"))
+        await person.until(lambda: person.dialog("palette"), 5)
+        received = problems([page, *page.findChildren(QWidget), *person.dialog("palette").findChildren(QWidget)])
+        await person.act(person.dialog("palette").close)
+        await person.act(lambda: person.window.reveal("deploy"))
+        cards = person.window.docks["deploy"].findChildren(Card)
+        await person.until(lambda: all(card.copied for card in cards), 5)
+        refused = [card for card in cards if card.form.target and card.repair.isVisibleTo(card)]
+        for card in refused:
+            await person.act(card.head.actions()[0].trigger)
+            copied = QApplication.clipboard().text()
+            assert "\\x1b]0;x" in copied and not unsafe(copied, lines=True)
+            assert not [line for line in copied.split("\n") if line.startswith("long")], copied[:200]
+        view, menu = person.window.panels["layers"].view, QMenu()
+        rows = [view.model().index(row, 0) for row in range(view.model().rowCount())]
+        add_copies(menu, view, next(index for index in rows if "\x1b" in cell_text(index)))
+        await person.act(menu.actions()[0].trigger)
+        assert "\\x1b]0;x" in (copied := QApplication.clipboard().text()) and not unsafe(copied, lines=False)
+        assert refused and not received
 
     live(story)
 

@@ -25,6 +25,7 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.latest import Assignments, Latest, changed_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
@@ -54,8 +55,7 @@ class Refusal:
     @property
     def sentence(self) -> str:
         """The layers and the reason in one line."""
-        more = f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else ""
-        return f"{self.layers[0]}{more}: {self.reason}"
+        return f"{few(self.layers, 1)}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

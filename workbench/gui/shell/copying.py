@@ -10,14 +10,15 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
 from workbench.gui.shell.words import tr
+from workbench.readable import readable
 
 SLICE = 0.008
 """Seconds of a frame that working out lines takes."""
 
 
 def put(text: str) -> None:
-    """Put a text on the clipboard."""
-    QApplication.clipboard().setText(text)
+    """Put a text on the clipboard; a terminal into which somebody pastes it would obey what names have in them."""
+    QApplication.clipboard().setText(readable(text, lines=True))
 
 
 class Lines(QObject):

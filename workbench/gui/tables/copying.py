@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
 from workbench.gui.shell.copying import Lines, copy_lines, put
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.files import RAW, as_cell, raw_rows
+from workbench.readable import readable
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -51,7 +52,7 @@ def _row_lines(view: QAbstractItemView) -> Iterator[str]:
 def add_copies(menu: QMenu, view: QAbstractItemView, index: Index) -> None:
     """Add the ways to copy from a table to a menu; ``index`` is the cell that was clicked."""
     if index.isValid():
-        text = cell_text(index)
+        text = readable(cell_text(index))
         menu.addAction(tr("Copy the C&ell"), lambda: put(text))
         menu.addAction(tr("Copy the &Rows"), lambda: copy_rows(view))
     menu.addAction(tr("Copy the &Table"), lambda: copy_table(view))
