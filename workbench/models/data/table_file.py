@@ -172,7 +172,7 @@ def _content(file: Path) -> MappedFile:
 
         seconds, memory = SECONDS + most / SPEED, LEAST + 2 * most
         pieces = limited(work, str(file), DataError, seconds=seconds, memory=memory, answer=most + PIECE)
-        content.data = b"".join(pieces)
+        content.data = b"".join(piece.data for piece in pieces)
         content.size = len(content.data)
     if not content.size:
         raise DataError(f"{file} is empty; give at least one row")

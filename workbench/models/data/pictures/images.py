@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -41,7 +41,7 @@ PNG, CHUNK = b"\x89PNG\r\n\x1a\n", 1024
 """What such files begin with, and the bytes that their chunks have at least, beyond some thousands."""
 
 ORIENTATION = 0x0112
-TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+TURNS: dict[Any, int] = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 """Pillow's ``Transpose`` by the orientation that EXIF states."""
 
 PIXEL = 8
@@ -195,7 +195,7 @@ def decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
                                  f"{most:,}; scale it down")  # fmt: skip
             image.load()
             turn = TURNS.get(image.getexif().get(ORIENTATION))  # Pillow's own turn writes all of the EXIF again
-            upright = image if turn is None else image.transpose(turn)
+            upright = image if turn is None else image.transpose(Image.Transpose(turn))
             picture = (
                 _in_bytes(upright) if upright.mode in DEEP else upright
             )  # Pillow's conversion cuts values off at 255
