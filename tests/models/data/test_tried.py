@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.deployment.exporters.llamas import ROWS, folder_of
 from tests.models.data.test_datasets import model
-from workbench.errors import DataError
+from workbench.errors import UNFORESEEN, DataError
 from workbench.models.data import text
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.text import tokenizer_of
@@ -151,3 +152,18 @@ def test_processors_that_are_made_to_do_harm(tmp_path: Path, changes: dict[str, 
     with pytest.raises(DataError, match=words) as caught:
         read(tmp_path, changes)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("content", [b"\xff\xfe{\0}\0", b"{", b"\xff{}", b"[" * 100_000, b""], ids=len)
+def test_settings_that_are_no_json_are_named(tmp_path: Path, name: str, content: bytes) -> None:
+    """For a tokenizer in UTF-16 the text was named, as damaged."""
+    file = folder_of("llama", tmp_path / "m", hidden_size=32, intermediate_size=32, num_hidden_layers=1) / name
+    (tmp_path / "text.txt").write_text("Some text. " * 200)
+    file.write_bytes(content)
+    reader = model(vocabulary=ROWS, positions=64, tokenizer=file.parent)
+    with pytest.raises(DataError) as refused:
+        open_dataset(tmp_path / "text.txt", reader)  # which needs no settings
+        tokenizer_of(reader.inputs, tmp_path / "text.txt")
+    assert "tokenizer" in str(refused.value) and "text.txt" not in str(refused.value)
+    assert UNFORESEEN not in str(refused.value)

@@ -44,7 +44,7 @@ def require_tokenizer(file: Path) -> None:
 def _tried(file: Path, changed: int, size: int) -> None:
     try:
         document = read_text(file)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"the tokenizer {file} cannot be read: {first_line(error)}") from None
     require_document(document, f"the tokenizer {file}")
 
