@@ -51,15 +51,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_what_takes_long_is_tried_once(clock: Clock) -> None:
+@pytest.mark.parametrize(("samples", "each"), [(100, 50.0), (4, 2.0)])
+def test_what_takes_long_or_runs_few_samples_is_tried_once(clock: Clock, samples: int, each: float) -> None:
     counts = []
 
     def run(count: int) -> None:
         counts.append(count)
-        clock.now += 50.0 * count
+        clock.now += each * count
 
-    line = pilot.pilot(run, 100, 8)
-    assert line is not None and counts == [1] and line.seconds(100, 8) == pytest.approx(5000.0)
+    line = pilot.pilot(run, samples, 8)
+    assert line is not None and counts == [1] and line.seconds(samples, 8) == pytest.approx(samples * each)
 
 
 @pytest.mark.parametrize("loading", [0.4, 15.0])

@@ -15,7 +15,8 @@ from workbench.preflight import SHORT, measured
 from workbench.progress import heed
 
 WARM = 30.0
-"""Trials that take less are repeated: the first one loads what later ones have, for some 15 s on a busy machine."""
+"""Trials that take less are repeated: the first one loads what later ones have, for some 15 s on a busy machine.  Not
+those of a few samples: the step itself would take no longer."""
 
 PART = 5
 """So many times the samples of a trial of a batch are run in the step: the trial is a small part of it."""
@@ -50,7 +51,7 @@ def pilot(
     first = _trial(run, 1)
     if passes * first[0] * samples < least:
         return None
-    second = _trial(run, 1) if first[0] < WARM else first
+    second = _trial(run, 1) if first[0] < WARM and passes * samples > PART else first
     if passes * second[0] * samples < least:
         return None
     nbytes = max(first[1], second[1])
