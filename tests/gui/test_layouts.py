@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QTreeView, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -37,6 +38,36 @@ def test_a_layout_brings_its_panels_to_the_front_and_gives_them_room(live: Calla
         assert all(window.panels[panel].is_seen for panel in PRESETS["explore"].fronts)
 
     live(story, size=(1600, 1000))
+
+
+def test_a_window_that_grows_shows_25_layers_until_the_user_shares_its_room_out(live: Callable[..., None]) -> None:
+    """A small window gives the tree less than its share: the plan below has a least height."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened(sessions.summary(30), with_weights=False))
+        window, area = person.window, person.window.area
+        tree = window.panels["layers"].findChild(QTreeView)
+        await person.act(lambda: window.resize(1920, 1080))
+        assert tree.viewport().height() >= 25 * tree.visualRect(tree.model().index(0, 0)).height()
+        person.picture("large")
+        layers, plan = area.docks["layers"], area.docks["plan"]
+        between = QPoint(layers.geometry().center().x(), (layers.geometry().bottom() + plan.geometry().top()) // 2)
+        await person.act(lambda: drag(area, between, between - QPoint(0, 200)))
+        share = layers.height() / area.height()
+        assert share < 0.5
+        await person.act(lambda: window.resize(1920, 1000))
+        await person.act(lambda: window.resize(1920, 1080))
+        assert abs(layers.height() / area.height() - share) < 0.03
+
+    live(story)
+
+
+def drag(widget: QWidget, start: QPoint, stop: QPoint) -> None:
+    """Press, move and let go of the left button."""
+    QTest.mousePress(widget, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(widget, stop)
+    QApplication.processEvents()
+    QTest.mouseRelease(widget, Qt.MouseButton.LeftButton, pos=stop)
 
 
 def test_key_figures_fold_where_there_is_little_room(live: Callable[..., None]) -> None:

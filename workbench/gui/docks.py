@@ -10,7 +10,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QDockWidget, QMainWindow, QSplitter, QTabBar, QTabWidget, QWidget
 
 from workbench.gui.context.context import Context
@@ -71,10 +72,12 @@ class Docks(QMainWindow):
             dock.setObjectName(spec.id)
             dock.setWidget(QWidget())
             dock.setFeatures(dock.DockWidgetFeature.DockWidgetMovable | dock.DockWidgetFeature.DockWidgetFloatable)
-            dock.topLevelChanged.connect(self.show_titles)
+            dock.topLevelChanged.connect(self._moved)
             dock.visibilityChanged.connect(partial(self._visibility_changed, spec.id))
             self.docks[spec.id] = dock
+        self._preset: Preset | None = None  # what shares the room out, until the user does
         self._place()
+        self._preset = None
         self._first = self.saveState(settings.LAYOUT_VERSION)
         self._idle = QTimer(self, interval=0)  # ends with the docks, unlike a chain of single shots
         self._idle.timeout.connect(self._make_next)
@@ -179,7 +182,7 @@ class Docks(QMainWindow):
 
     def size_docks(self, preset: Preset | None = None) -> None:
         """Share width and height out as a preset says, by default the first one."""
-        preset = preset or next(iter(PRESETS.values()))
+        preset = self._preset = preset or next(iter(PRESETS.values()))
         layers, plan, above, below = self._corners
         if self.isVisible() and self.height() < LEAST_FOR_BOTH and plan not in self.tabifiedDockWidgets(layers):
             self.tabifyDockWidget(layers, plan)
@@ -190,6 +193,22 @@ class Docks(QMainWindow):
             ((above, below), preset.above, self.height(), down),
         ):  # fmt: skip
             self.resizeDocks(list(pair), [round(share * room), round((1 - share) * room)], along)
+        self.show_titles()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the new room out as before: Qt would keep what the least heights of a small window came to."""
+        super().resizeEvent(event)
+        if self._preset is not None:
+            self.size_docks(self._preset)
+
+    def event(self, event: QEvent) -> bool:
+        """Leave the sizes to the user from the first press between docks on, where there is no widget."""
+        if isinstance(event, QMouseEvent) and event.type() is QEvent.Type.MouseButtonPress:
+            self._preset = self._preset if self.childAt(event.position().toPoint()) else None
+        return super().event(event)
+
+    def _moved(self) -> None:
+        self._preset = None
         self.show_titles()
 
     def show_titles(self) -> None:
