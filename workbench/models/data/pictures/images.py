@@ -196,9 +196,8 @@ def decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
             image.load()
             turn = TURNS.get(image.getexif().get(ORIENTATION))  # Pillow's own turn writes all of the EXIF again
             upright = image if turn is None else image.transpose(Image.Transpose(turn))
-            picture = (
-                _in_bytes(upright) if upright.mode in DEEP else upright
-            )  # Pillow's conversion cuts values off at 255
+            # Pillow's conversion of deep pictures cuts values off at 255.
+            picture = _in_bytes(upright) if upright.mode in DEEP else upright
             mode = MODES.get(spec.channels or 3, "RGB")
             return picture if picture.mode == mode else picture.convert(mode)
     except Exception as error:  # the codecs raise nearly everything
