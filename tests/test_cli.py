@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -99,7 +100,8 @@ def test_bad_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 2
-    assert "usage:" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and re.search(r"^workbench.*: .*; see workbench.* --help$", said), said
 
 
 def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from workbench.console.command import Command
 from workbench.console.commands import COMMANDS
@@ -29,9 +30,17 @@ told: list[int] = []
 """The exit codes of what was cancelled and said so."""
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with a command in one line, without its usage, which takes ten."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with the line and code 2."""
+        sys.exit(_failed(f"{self.prog}: {message}; see {self.prog} --help", 2))
+
+
+def parser() -> Parser:
     """Build the parser of ``workbench`` and all its commands."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="workbench",
         description="See, plan, check and export mixed-precision quantization of neural networks. "
         "Without a command, opens the window.",

@@ -10074,8 +10074,8 @@ Auf {}.</translation>
         <translation>1 für Echtes und 0 für Auffüllung angeben</translation>
     </message>
     <message>
-        <source>the {} is 0 all through {} samples, the first is {}</source>
-        <translation>{} ist in {} Proben durchweg 0, die erste ist {}</translation>
+        <source>the {} is 0 all through in {} of {} samples, the first is {}</source>
+        <translation>{} ist in {} von {} Proben durchweg 0, die erste ist {}</translation>
     </message>
     <message>
         <source>{} holds {}; a tensor or named tensors were expected</source>

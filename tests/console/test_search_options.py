@@ -39,7 +39,8 @@ def test_what_makes_no_sense_is_a_usage_error(words: list[str], capsys: pytest.C
     with pytest.raises(SystemExit) as ended:
         main(["plan", "S.qwb", *words])
     assert ended.value.code == 2
-    assert "usage:" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("workbench plan: ") and said.endswith("; see workbench plan --help\n")
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_an_attention_mask_beside_token_windows_is_part_of_every_batch(tmp_path:
 @pytest.mark.parametrize(
     ("mask", "reason"),
     [(np.ones((2, 3)), r"shape \(2, 4\) and an attention mask of shape \(2, 3\)"),
-     (np.array([[1, 1, 1, 1], [0, 0, 0, 0]]), "is 0 all through 1 samples, the first is 1")],
+     (np.array([[1, 1, 1, 1], [0, 0, 0, 0]]), "is 0 all through in 1 of 2 samples, the first is 1")],
 )  # fmt: skip
 def test_bad_attention_masks_are_told(tmp_path: Path, mask: np.ndarray, reason: str) -> None:
     np.savez(tmp_path / "padded.npz", input_ids=np.arange(8).reshape(2, 4), attention_mask=mask)

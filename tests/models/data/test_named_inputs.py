@@ -69,7 +69,7 @@ def test_what_the_forward_needs_and_the_data_lack_is_named(tmp_path: Path, pair:
     with pytest.raises(DataError, match="their rows are input_ids 2, labels 1"):
         open_dataset(tmp_path / "uneven.npz", open_model(pair[0]))
     np.savez(tmp_path / "empty.npz", input_ids=IDS, labels=LABELS, attention_mask=MASK * [[1], [0]])
-    with pytest.raises(DataError, match="is 0 all through 1 samples, the first is 1"):
+    with pytest.raises(DataError, match="is 0 all through in 1 of 2 samples, the first is 1"):
         open_dataset(tmp_path / "empty.npz", open_model(pair[0]))
 
 
@@ -85,7 +85,7 @@ def test_a_picture_without_a_real_pixel_is_told(tmp_path: Path) -> None:
     assert data.notes == ("whole.npz: the pixel mask holds 255, which is taken for 1",)
     mask[1] = False
     np.savez(tmp_path / "empty.npz", pixel_values=pixels, pixel_mask=mask)
-    with pytest.raises(DataError, match="the pixel mask is 0 all through 1 samples, the first is 1"):
+    with pytest.raises(DataError, match="the pixel mask is 0 all through in 1 of 2 samples, the first is 1"):
         open_dataset(tmp_path / "empty.npz", model)
 
 

@@ -51,7 +51,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "a fraction among ids": ([IDS, {"input_ids": [1.5]}], "row 2 of input_ids holds 1.5"),
     "nested ids": ([{"input_ids": [[1]]}], r"row 1 of input_ids holds \[1\]"),
     "a mask of another length": ([IDS | {"attention_mask": [1]}], "row 1 has 3 token ids and 1 of attention_mask"),
-    "a mask of zeros": ([IDS | {"attention_mask": [0, 0, 0]}], "the attention mask is 0 all through 1 samples"),
+    "a mask of zeros": ([IDS | {"attention_mask": [0, 0, 0]}], "the attention mask is 0 all through in 1 of 1 samples"),
     "a conversation that is no JSON": ([{"messages": "[{bad"}], "row 1 is not a conversation"),
     "a role that is a list": ([{"messages": [{"from": [1], "value": "x"}]}], "row 1 is not a conversation"),
     "labels of two kinds": ([TEXT | {"label": 1}, TEXT | {"label": "a"}], "the label of row 2 is a text"),
@@ -149,7 +149,7 @@ PAIR = {"requires": ("input_ids", "decoder_input_ids"), "takes": ("input_ids", "
     [
         ({"input_ids": WINDOWS > 3}, {}, r"holds \(3, 4\) bool, the model takes token ids"),
         ({"input_ids": WINDOWS.astype(complex)}, {}, "input_ids holds complex numbers; give numbers"),
-        ({"input_ids": WINDOWS, "labels": np.full((3, 4), -100)}, PAIR, "decoder's mask .* is 0 all through 3"),
+        ({"input_ids": WINDOWS, "labels": np.full((3, 4), -100)}, PAIR, "decoder's mask .* is 0 all through in 3 of 3"),
         ({"input_ids": WINDOWS, "decoder_input_ids": WINDOWS, "labels": WINDOWS[:, :2]}, PAIR,
          r"decoder_input_ids are \(3, 4\) and labels \(3, 2\)"),
         ({"input_ids": WINDOWS, "decoder_input_ids": WINDOWS + 0.5}, PAIR, "decoder_input_ids holds fractions"),
@@ -167,7 +167,7 @@ def test_a_mask_of_sounds_is_taken_and_whole_numbers_are_points(tmp_path: Path) 
     tensors = open_dataset(tmp_path / "a.npz", model(**spec)).tensors
     assert (tensors["inputs"].dtype, tensors["attention_mask"].dtype) == (torch.float32, torch.int64)
     np.savez(tmp_path / "a.npz", input_values=SOUND, attention_mask=np.zeros((3, 50)))
-    with pytest.raises(DataError, match="the attention mask is 0 all through 3 samples"):
+    with pytest.raises(DataError, match="the attention mask is 0 all through in 3 of 3 samples"):
         open_dataset(tmp_path / "a.npz", model(**spec))
 
 

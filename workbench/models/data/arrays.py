@@ -199,7 +199,8 @@ def read_mask(mask: torch.Tensor, file: Path, name: str = "attention mask") -> t
     note = f"{file.name}: the {name} holds {int(highest)}, which is taken for 1"
     empty = torch.nonzero((mask != 0).flatten(1).sum(dim=1) == 0).flatten().tolist()
     if empty:
-        raise DataError(f"{file}: the {name} is 0 all through {len(empty)} samples, the first is {empty[0]}")
+        share = f"{len(empty)} of {len(mask)} samples"
+        raise DataError(f"{file}: the {name} is 0 all through in {share}, the first is {empty[0]}")
     return (mask != 0).to(torch.int64), (note,) if highest > 1 else ()
 
 
