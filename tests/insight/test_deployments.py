@@ -79,4 +79,4 @@ def test_forms_that_take_a_folders_tokenizer_are_not_offered_without_one(kind: s
 
 def test_a_tip_has_a_line_for_each_reason_not_for_each_layer() -> None:
     refused = [Refusal(layers=(f"layers.{place}",), reason=f"not q{place % 3}_k") for place in range(10_000)]
-    assert by_reason(refused).splitlines() == [f"layers.{k} and {3333 - (k > 0)} more: not q{k}_k" for k in range(3)]
+    assert by_reason(refused).splitlines() == [f"layers.{k} and {3333 - (k > 0):,} more: not q{k}_k" for k in range(3)]

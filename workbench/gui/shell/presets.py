@@ -16,7 +16,7 @@ class Preset:
 
 
 PRESETS = {
-    "explore": Preset(("layers", "plan", "sensitivity", "distributions"), 0.4, 0.65, 0.56),
+    "explore": Preset(("layers", "plan", "sensitivity", "distributions"), 0.4, 0.62, 0.56),
     "plan": Preset(("plan", "layers", "sensitivity", "timing"), 0.45, 0.45, 0.72),
     "compare": Preset(("layers", "plan", "compare", "channels"), 0.3, 0.6, 0.7),
     "deploy": Preset(("layers", "plan", "deploy", "jobs"), 0.35, 0.6, 0.7),
