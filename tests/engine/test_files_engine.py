@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from workbench.engine.engine import Engine
 from workbench.engine.files_engine import FilesEngine
 from workbench.engine.jobs import Jobs, JobStatus
 from workbench.errors import EngineDiedError
+from workbench.gui.context.runner import JobRunner
+from workbench.session.workspace import Workspace
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 
 
@@ -58,6 +61,29 @@ def test_a_session_waits_for_the_jobs_of_the_open_one_where_it_is_told_to(tmp_pa
         await opening.result()
         assert work.view.status is JobStatus.DONE
         await jobs.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_the_window_opens_a_session_aside_unless_a_job_runs(busy: bool) -> None:
+    """Its result belongs to the session that is open now."""
+    submitted = list[bool]()
+
+    async def answer() -> str:
+        return "the session"
+
+    def submit(*arguments: Any, aside: bool = True) -> Any:
+        submitted.append(aside)
+        return SimpleNamespace(result=answer, notes=())
+
+    async def story() -> None:
+        jobs: Any = SimpleNamespace(busy=busy, submit=submit)
+        nothing: Any = SimpleNamespace()
+        runner = JobRunner(Workspace(), jobs, nothing, nothing)
+        request = OPEN_SESSION.request(None, OpenSessionOptions(path="kept.qwb"))
+        assert await runner.run(request, lambda: None)
+        assert submitted == [not busy]
 
     asyncio.run(story())
 

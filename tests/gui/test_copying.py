@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTableView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench import gui
 from workbench.errors import ExportError
 from workbench.gui.commands.output import _save_table
 from workbench.gui.plots.histogram import Histogram
@@ -213,6 +214,13 @@ def test_ten_thousand_rows_are_worked_out_between_frames(
         assert {layer.name for layer in LARGE.model.layers} <= set(re.split(r"[,\t\n]", text))
 
     live(story)
+
+
+def test_all_texts_are_put_on_the_clipboard_in_one_way() -> None:
+    """Which leaves control characters out: names of files and layers are a stranger's."""
+    sources = (Path(gui.__file__).parent).rglob("*.py")
+    own = [each.name for each in sources if "clipboard().setText(" in each.read_text(encoding="utf-8")]
+    assert own == ["copying.py"]
 
 
 def test_nothing_is_copied_of_lines_that_raise(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication
 
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
+from workbench.readable import readable
 
 MIN_ROW, MAX_ROW = 3, 40
 """Row heights in pixels between which the zoom ranges."""
@@ -99,8 +100,8 @@ class Heatmap(HeatmapPicture):
         }  # fmt: skip
         if event.matches(QKeySequence.StandardKey.Copy):
             row, column = self.cursor_cell
-            value = f"{self.cells.rows[row]}\t{self.cells.columns[column]}\t{self.cells.score[row, column]:.6g}"
-            QApplication.clipboard().setText(value)
+            name = readable(self.cells.rows[row])  # it is one cell
+            put(f"{name}\t{self.cells.columns[column]}\t{self.cells.score[row, column]:.6g}")
             return
         key = Qt.Key(event.key())
         if key in steps:

@@ -9,8 +9,9 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
 
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import Form
@@ -89,7 +90,7 @@ def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMe
         copy = box.addButton(tr("Co&py the Details"), QMessageBox.ButtonRole.ActionRole)
         copy.setObjectName("copy")
         copy.clicked.disconnect()  # a button of a message box closes it otherwise
-        copy.clicked.connect(lambda: QApplication.clipboard().setText(f"{title}\n{text}\n\n{details}"))
+        copy.clicked.connect(lambda: put(f"{title}\n{text}\n\n{details}"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setModal(False)
     Frame(box)

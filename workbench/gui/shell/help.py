@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QImage, QTextCursor, QTextDocument
+from PySide6.QtGui import QDesktopServices, QImage, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QLineEdit, QPlainTextEdit, QTextBrowser, QWidget
 
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.dialogs import SELECTABLE, Popup
 from workbench.gui.shell.widgets import fill_dialog, label, named
 from workbench.gui.shell.words import tr
@@ -92,7 +93,7 @@ class About(Popup):
         self.text.setTextInteractionFlags(SELECTABLE)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton(tr("Co&py"), QDialogButtonBox.ButtonRole.ActionRole)
-        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.text()))
+        self.copy_button.clicked.connect(lambda: put(self.text.text()))
         buttons.rejected.connect(self.reject)
         fill_dialog(self, label("Quantization Workbench", "title"), self.text, buttons)
         self.show_devices((ASKING,))

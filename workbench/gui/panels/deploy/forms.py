@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QApplication, QButtonGroup, QLineEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLineEdit, QScrollArea, QWidget
 
 from workbench.deployment.exporters import exporter, exporter_options
 from workbench.deployment.proof.child import missing_package
@@ -18,6 +18,7 @@ from workbench.gui.panels.deploy.card import Card
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.panels.plan.target import repair
 from workbench.gui.shell import step_keys
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.dialogs import SELECTABLE
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import PathField
@@ -240,7 +241,7 @@ class DeployForms(PanelPart):
     async def _copy(self, form: Form, out: str, settings: tuple[str, ...]) -> None:
         if not command(self.context.workspace.state, form, out) and not await self.context.save():
             return
-        QApplication.clipboard().setText(command(self.context.workspace.state, form, out, settings))
+        put(command(self.context.workspace.state, form, out, settings))
         self.context.messages.say("Copied the command", "it writes the saved session's plan in the same form")
 
     def open_folder(self) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 
 from workbench.gui.panels.panel import Panel
 from workbench.gui.panels.timing.roofs import RoofView, SweepView
 from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
 from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
 from workbench.gui.plots.timing import KernelTimes
+from workbench.gui.shell.copying import put
 from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.step_keys import BUTTONS
 from workbench.gui.shell.theme import Colours
@@ -165,7 +166,7 @@ class TimingPanel(Panel):
         if not commands:
             self.context.messages.say("Copy ncu command: not now", "The selected kernels ran on the CPU", "warning")
             return
-        QApplication.clipboard().setText("\n".join(commands))
+        put("\n".join(commands))
         self.context.messages.say("Copied: how to profile with Nsight Compute", "; ".join(commands))
 
     def _offer_batches(self, timings: tuple[Timing, ...]) -> None:
